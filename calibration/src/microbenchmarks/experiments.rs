@@ -324,6 +324,7 @@ fn tma() -> Vec<Experiment> {
             });
         }
     }
+    all.extend(tiles());
     for blocks in [1, 132] {
         for step in [0, 1] {
             all.push(Experiment {
@@ -339,6 +340,45 @@ fn tma() -> Vec<Experiment> {
         }
     }
     all.retain(|experiment| experiment.shared <= 224 * KIB);
+    all
+}
+
+/// The boxes of a matrix product: shared by few blocks and by many, one block an SM and several, with little in flight and
+/// with much.
+fn tiles() -> Vec<Experiment> {
+    let setting = |kernel: &str, rows: u32, columns, blocks, slots: u32| Experiment {
+        blocks,
+        shared: slots * 2 * rows * 128,
+        bytes: rows * 128,
+        step: columns,
+        pitch: 8192,
+        times: 300,
+        ..one("tma", kernel)
+    };
+    let mut all = Vec::new();
+    for slots in [1, 2, 3, 6] {
+        for columns in [4, 11, 32, 132] {
+            all.push(setting("tiles", 128, columns, 132, slots));
+        }
+        for columns in [11, 32] {
+            all.push(Experiment {
+                pitch: 65536,
+                ..setting("tiles_from_dram", 128, columns, 132, slots)
+            });
+            all.push(setting("tiles", 64, columns, 132, slots));
+        }
+    }
+    // Several blocks on an SM, of which each waits for its only stage.
+    for (rows, columns, held) in [
+        (64, 64, 4),
+        (64, 64, 8),
+        (64, 64, 12),
+        (128, 32, 2),
+        (128, 32, 3),
+        (128, 32, 6),
+    ] {
+        all.push(setting("tiles", rows, columns, 132 * held, 1));
+    }
     all
 }
 

@@ -115,6 +115,10 @@ fn data_bytes(experiment: &Experiment) -> u64 {
         1
     };
     match experiment.file {
+        "tma" if experiment.kernel.starts_with("tiles") => {
+            let tiles = experiment.step + experiment.blocks.div_ceil(experiment.step);
+            u64::from(tiles) * u64::from(experiment.bytes / 128) * u64::from(experiment.pitch)
+        }
         "tma" => u64::from(parts) * ROWS * u64::from(experiment.pitch),
         "throttled" => u64::from(experiment.bytes),
         "memory" => u64::from(parts) * u64::from(experiment.bytes),

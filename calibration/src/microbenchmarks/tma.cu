@@ -48,6 +48,56 @@ extern "C" __global__ void four(const __grid_constant__ TensorMap map, PARAMETER
     boxes<4>(map, result, sink, data, bytes, step, times);
 }
 
+// The loads of a matrix product without its arithmetic. For each step along K, block b loads the box of tile row b / `step` of
+// one operand and that of tile row b % `step` of the other, `bytes` each, which share an mbarrier. So `step` blocks load the
+// same box of the one, and every `step`-th block the same box of the other. The matrix has the tiles of the second operand
+// above those of the first; its rows are STEPS boxes long.
+template <int STEPS>
+__device__ void tile_rows(const TensorMap& map, PARAMETERS)
+{
+    extern __shared__ __align__(1024) unsigned char ring[];
+    __shared__ __align__(8) u64 full[32];
+    if (threadIdx.x > 0)
+        return;
+    unsigned room;
+    asm volatile("mov.u32 %0, %%dynamic_smem_size;" : "=r"(room));
+    const unsigned slots = room / (2 * bytes), rows = bytes / 128;
+    const unsigned a = (step + blockIdx.x / step) * rows, b = blockIdx.x % step * rows;
+    for (unsigned slot = 0; slot < slots; ++slot)
+        mbarrier_init(&full[slot], 1);
+    fence_mbarrier_init();
+    unsigned slot = 0, parity = 0;
+    const long long start = clock64();
+    for (unsigned n = 0; n < times + slots; ++n) {
+        if (n >= slots)
+            mbarrier_wait(&full[slot], parity);
+        if (n < times) {
+            mbarrier_expect(&full[slot], 2 * bytes);
+            unsigned char* const to = ring + slot * 2 * bytes;
+            tma_load(to, map, n % STEPS * 64, a, &full[slot]);
+            tma_load(to + bytes, map, n % STEPS * 64, b, &full[slot]);
+        }
+        if (++slot == slots) {
+            slot = 0;
+            parity ^= n >= slots;
+        }
+    }
+    result[2 * blockIdx.x] = clock64() - start;
+    result[2 * blockIdx.x + 1] = 2 * (u64)times;
+}
+
+// A matrix that the L2 holds from the launch before.
+extern "C" __global__ void tiles(const __grid_constant__ TensorMap map, PARAMETERS)
+{
+    tile_rows<64>(map, result, sink, data, bytes, step, times);
+}
+
+// One that it cannot hold: each box comes from DRAM once.
+extern "C" __global__ void tiles_from_dram(const __grid_constant__ TensorMap map, PARAMETERS)
+{
+    tile_rows<512>(map, result, sink, data, bytes, step, times);
+}
+
 // A second warp executes one fence after the other, while the first has boxes in flight: do the fences wait for them?
 // An operation is a fence.
 extern "C" __global__ void fence_beside_boxes(const __grid_constant__ TensorMap map, PARAMETERS)

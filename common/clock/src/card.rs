@@ -38,6 +38,7 @@ pub struct Interval {
     pub mma_flop: f64,
     pub wgmma_flop: f64,
     pub shuffle: f64,
+    pub mbarrier_arrive: f64,
 }
 
 /// Clocks from issue to result.
@@ -60,6 +61,7 @@ pub struct Latency {
     pub barrier_warp: f64,
     pub mbarrier: f64,
     pub mbarrier_arrive: f64,
+    pub mbarrier_test: f64,
     pub mbarrier_remote: f64,
     pub cluster_barrier: f64,
     pub membar_cta: f64,
@@ -78,6 +80,7 @@ pub struct Bytes {
     pub l2_port: f64,
     pub l2_port_copy: f64,
     pub l2_own: f64,
+    pub tma: f64,
     pub dram: f64,
     pub store: f64,
 }
@@ -91,6 +94,7 @@ pub struct Queue {
     pub copy_passes: f64,
     pub l1_bytes: u32,
     pub l2_bytes: f64,
+    pub gpcs: f64,
 }
 
 impl Card {

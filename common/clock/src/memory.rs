@@ -20,6 +20,25 @@ pub(crate) struct Memory {
     pub busy: MemoryBusy,
 }
 
+/// Bytes of a load.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bytes {
+    /// Those that arrive at the SM.
+    pub arrive: f64,
+    /// Those that it asks for itself.
+    pub asked: f64,
+}
+
+impl Bytes {
+    /// An SM asks for all that arrives.
+    pub fn own(bytes: f64) -> Self {
+        Self {
+            arrive: bytes,
+            asked: bytes,
+        }
+    }
+}
+
 /// Clocks for which the memory behind an SM was busy with what the SM asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct MemoryBusy {
@@ -72,21 +91,23 @@ impl Memory {
         missing
     }
 
-    /// When bytes that are asked for at a time have come from the L2 or from DRAM; `rate` is that of the port.
-    pub fn fetch(&mut self, card: &Card, time: f64, bytes: f64, rate: f64, latency: f64) -> f64 {
+    /// When bytes that are asked for at a time have arrived from the L2 or from DRAM; `rate` is that of the port. Of what a
+    /// multicast brings, other SMs ask for a part.
+    pub fn fetch(&mut self, card: &Card, time: f64, bytes: Bytes, rate: f64, latency: f64) -> f64 {
+        let Bytes { arrive, asked } = bytes;
         let queue = |free: &mut f64, busy: &mut f64, clocks: f64| {
             *busy += clocks;
             *free = free.max(time) + clocks;
             *free
         };
         let sharing = self.sharing;
-        let own = bytes * sharing.distinct;
-        let (l2, dram) = (
-            own / card.bytes.l2_own,
-            own * sharing.cold / card.bytes.dram,
-        );
+        // See bytes.l2_own in the card's file.
+        let read = asked * sharing.read;
+        let own = (card.bytes.l2_own / sharing.at_work).min(card.bytes.l2_port);
+        let l2 = (arrive - read) / rate + read / own;
+        let dram = asked * sharing.distinct * sharing.cold / card.bytes.dram;
         let busy = &mut self.busy;
-        let port = queue(&mut self.port_free, &mut busy.port, bytes / rate);
+        let port = queue(&mut self.port_free, &mut busy.port, arrive / rate);
         let l2 = queue(&mut self.l2_free, &mut busy.l2, l2);
         let dram = queue(&mut self.dram_free, &mut busy.dram, dram);
         let farther = (card.latency.dram - card.latency.l2) * sharing.cold;

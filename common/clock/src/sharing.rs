@@ -8,7 +8,12 @@ use rustc_hash::FxHashMap as HashMap;
 pub struct Sharing {
     /// Of the bytes that all SMs ask of the L2 at a time, the part that no other SM asks for as well.
     pub distinct: f64,
-    /// Of those, the part that comes from DRAM.
+    /// Of the same bytes, the part that no SM of the same GPC asks for at the same moment: these the L2 reads, the others are
+    /// passed on with them.
+    pub read: f64,
+    /// Of the GPU's SMs, the part that runs a CTA.
+    pub at_work: f64,
+    /// Of the distinct bytes, the part that comes from DRAM.
     pub cold: f64,
 }
 
@@ -20,6 +25,33 @@ pub struct Read {
     pub asked: u64,
     /// Each sector once.
     pub distinct: u64,
+    /// As the L2 reads them: once for all SMs of a GPC that ask at the same moment.
+    pub read: u64,
+}
+
+/// How CTAs are spread over the GPU.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Spread {
+    /// Groups of SMs (GPCs) that share a way to the L2.
+    pub gpcs: f64,
+    /// CTAs that an SM holds at a time.
+    pub resident: u32,
+}
+
+impl Spread {
+    /// Of a line that so many CTAs ask for, the part that the L2 reads. The CTAs of an SM are not in step with each other, so of
+    /// `resident` that ask, one does when those of other SMs do; these are anywhere in the GPU.
+    fn read(self, askers: usize, kept: bool) -> f64 {
+        let at_once = if kept {
+            1.0
+        } else {
+            f64::from(self.resident.max(1))
+        };
+        let askers = askers as f64;
+        let together = askers / at_once;
+        let gpcs = self.gpcs * (1.0 - (1.0 - 1.0 / self.gpcs).powf(together));
+        (gpcs / together).min(1.0)
+    }
 }
 
 impl Read {
@@ -28,6 +60,7 @@ impl Read {
         warps: &[WarpTrace],
         instructions: &[Instruction],
         sm: impl Fn([u32; 3]) -> u64,
+        spread: Spread,
     ) -> Self {
         // By the L1 of an SM or by a CTA; and by all.
         let mut asked = HashMap::<(bool, u64, u64), u8>::default();
@@ -72,24 +105,44 @@ impl Read {
             }
         }
         let bytes = |sectors: &u8| 32 * u64::from(sectors.count_ones());
+        // Of each line: how many ask for it, and for how many bytes in all.
+        let mut lines = HashMap::<(bool, u64), (usize, u64)>::default();
+        for (&(kept, _, line), sectors) in &asked {
+            let (askers, all) = lines.entry((kept, line)).or_default();
+            *askers += 1;
+            *all += bytes(sectors);
+        }
+        let read = lines
+            .iter()
+            .map(|(&(kept, _), &(askers, all))| all as f64 * spread.read(askers, kept));
         Self {
             asked: asked.values().map(bytes).sum(),
             distinct: distinct.values().map(bytes).sum(),
+            read: read.sum::<f64>() as u64,
         }
     }
 }
 
 impl Sharing {
+    /// The same where so many SMs of all run a CTA: they have the L2 to themselves.
+    pub fn of_sms(self, at_work: u64, all: u32) -> Self {
+        Self {
+            at_work: (at_work as f64 / f64::from(all.max(1))).clamp(f64::MIN_POSITIVE, 1.0),
+            ..self
+        }
+    }
+
     /// `wave` is what all CTAs that run at the same time read in the same steps, `all` what the whole launch asks for, and
     /// `memory` the bytes of its buffers, of which `l2` fit into the L2.
     ///
     /// Memory that fits comes from DRAM once; not at all if a launch before this one has `warmed` the L2. Of what does not fit, each wave reads its part again, but for the half that
     /// the wave before has left.
     pub fn new(wave: Read, all: f64, memory: f64, l2: f64, warmed: bool) -> Self {
-        let distinct = match wave.asked {
+        let of_asked = |bytes: u64| match wave.asked {
             0 => 1.0,
-            asked => (wave.distinct as f64 / asked as f64).min(1.0),
+            asked => (bytes as f64 / asked as f64).min(1.0),
         };
+        let (distinct, read) = (of_asked(wave.distinct), of_asked(wave.read));
         let fetched = (distinct * all).max(1.0);
         let from_dram = match memory <= l2 {
             true if warmed => 0.0,
@@ -98,7 +151,9 @@ impl Sharing {
         };
         Self {
             distinct,
+            read,
             cold: from_dram / fetched,
+            at_work: 1.0,
         }
     }
 }
@@ -108,7 +163,11 @@ mod tests {
     use super::*;
 
     fn read(asked: u64, distinct: u64) -> Read {
-        Read { asked, distinct }
+        Read {
+            asked,
+            distinct,
+            read: distinct,
+        }
     }
 
     #[test]
@@ -124,6 +183,21 @@ mod tests {
     fn what_does_not_fit_is_read_again_by_half() {
         let sharing = Sharing::new(read(100, 10), 1000.0, 50.0, 40.0, true);
         assert_eq!((sharing.distinct, sharing.cold), (0.1, 0.75));
+    }
+
+    #[test]
+    fn the_l2_reads_once_for_all_of_a_gpc_that_ask_at_a_time() {
+        let spread = |resident| Spread {
+            gpcs: 8.0,
+            resident,
+        };
+        assert_eq!(spread(1).read(1, false), 1.0);
+        // All 132 SMs: once for each GPC.
+        assert!((spread(1).read(132, false) * 132.0 - 8.0).abs() < 0.01);
+        // As many CTAs, of which an SM holds twelve: hardly two are in step.
+        assert!(spread(12).read(24, false) > 0.9);
+        // What the L1 keeps an SM asks for once.
+        assert_eq!(spread(12).read(24, true), spread(1).read(24, false));
     }
 
     #[test]

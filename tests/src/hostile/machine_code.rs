@@ -39,7 +39,9 @@ pub(super) fn machine_code(bytes: &[u8]) {
         shared_bytes: 1024,
         sharing: Sharing {
             distinct: 1.0,
+            read: 1.0,
             cold: 0.5,
+            at_work: 1.0,
         },
         window: None,
     };

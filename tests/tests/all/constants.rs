@@ -10,8 +10,11 @@ struct Row {
     kernel: String,
     blocks: u32,
     threads: u32,
+    shared: u32,
     bytes: u32,
     step: u32,
+    pitch: u32,
+    times: u32,
     clocks_each: f64,
     microseconds: f64,
 }
@@ -59,6 +62,16 @@ impl Record {
         let rows = self.rows(kernel, threads);
         let row = rows.iter().find(|row| row.step == step);
         row.expect("a recorded distance").clocks_each
+    }
+
+    /// Clocks for each box of TMA, with a ring of so many bytes in flight.
+    fn boxes(&self, blocks: u32, bytes: u32, ring: u32, step: u32) -> f64 {
+        let rows = self.rows("tma/one", 32);
+        let row = rows.iter().find(|row| {
+            (row.blocks, row.bytes, row.shared, row.step) == (blocks, bytes, ring, step)
+                && (row.pitch, row.times) == (8192, 300)
+        });
+        row.expect("recorded boxes").clocks_each
     }
 
     fn ceiling(&self, name: &str) -> f64 {
@@ -217,6 +230,57 @@ fn derived(record: &Record, card: &Card) -> Vec<(&'static str, f64, f64, f64)> {
             "latency.proxy_fence",
             latency.proxy_fence,
             record.clocks("instructions/fence_proxy_async_shared", 32),
+            0.02,
+        ),
+        // Instructions between a waiting warp's release and the next arrival take 33 clocks, those around a test 5.
+        (
+            "latency.mbarrier + latency.mbarrier_arrive",
+            latency.mbarrier + latency.mbarrier_arrive,
+            one_way - 33.0,
+            0.02,
+        ),
+        (
+            "latency.mbarrier_test",
+            latency.mbarrier_test,
+            record.clocks("barriers/mbarrier_ended", 32) - 5.0,
+            0.02,
+        ),
+        (
+            "interval.mbarrier_arrive",
+            interval.mbarrier_arrive,
+            record.clocks("barriers/mbarrier_arrive", 128) / 4.0,
+            0.02,
+        ),
+        // A group of four products of 64 clocks each, and 11 clocks of other instructions.
+        (
+            "latency.wgmma_drain",
+            latency.wgmma_drain,
+            4.0 * (record.clocks("wgmma/n128", 128) - 64.0) - 11.0,
+            0.02,
+        ),
+        // One box of 8 KiB at a time; 71 clocks are the barrier's and the instructions'.
+        (
+            "latency.tma",
+            latency.tma,
+            record.boxes(132, 8192, 8192, 0) - 8192.0 / bytes.tma - 71.0,
+            0.02,
+        ),
+        (
+            "bytes.tma",
+            bytes.tma,
+            32768.0 / record.boxes(1, 32768, 6 * 32768, 0),
+            0.02,
+        ),
+        (
+            "bytes.l2_own",
+            bytes.l2_own,
+            16384.0 / record.boxes(132, 16384, 6 * 16384, 1),
+            0.03,
+        ),
+        (
+            "latency.start",
+            latency.start,
+            record.clocks("launches/starts", 128),
             0.02,
         ),
         (

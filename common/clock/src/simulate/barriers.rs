@@ -2,7 +2,7 @@
 use emulator::Effect;
 
 use super::state::{Item, Mbarrier};
-use super::{Simulator, Unit};
+use super::{PARTITIONS, Simulator, Unit};
 use crate::stall::Stall;
 
 impl Simulator<'_> {
@@ -51,6 +51,12 @@ impl Simulator<'_> {
     pub(super) fn mbarrier(&mut self, number: usize, effects: &[emulator::TraceEffect], time: f64) {
         let latency = &self.card.latency;
         let own = self.warps[number].cta;
+        let arrives =
+            |one: &emulator::TraceEffect| matches!(one.effect, Effect::MbarrierArrive { .. });
+        let performed = match effects.iter().any(arrives) {
+            true => self.arrival(number, time),
+            false => time,
+        };
         for one in effects {
             match one.effect {
                 Effect::MbarrierInit { at, count } => {
@@ -74,7 +80,7 @@ impl Simulator<'_> {
                     } else {
                         latency.mbarrier_remote
                     };
-                    let due = time + latency.mbarrier_arrive + remote;
+                    let due = performed + latency.mbarrier_arrive + remote;
                     self.push(
                         due,
                         Item::Arrive {
@@ -101,6 +107,16 @@ impl Simulator<'_> {
                 _ => {}
             }
         }
+    }
+
+    /// When the SM performs a warp's arrival: it performs those of all its warps one after the other, a warp's 32 lanes at once.
+    fn arrival(&mut self, number: usize, time: f64) -> f64 {
+        let warp = &self.warps[number];
+        let sm = &mut self.sms[self.ctas[warp.cta].sm];
+        let start = sm.arrivals_free.max(time);
+        sm.arrivals_free = start + self.card.interval.mbarrier_arrive;
+        sm.queue[warp.index % PARTITIONS].push_back(start);
+        start
     }
 
     pub(super) fn arrive(&mut self, cta: usize, at: u32, count: u32, bytes: i64, time: f64) {
@@ -135,7 +151,7 @@ impl Simulator<'_> {
         write: Option<u8>,
         time: f64,
     ) -> bool {
-        let done = time + self.card.latency.mbarrier_arrive;
+        let done = time + self.card.latency.mbarrier_test;
         self.release(number, write, done, Stall::LongScoreboard);
         let wanted = effects.iter().find_map(|one| match one.effect {
             Effect::MbarrierWait { at, parity } => Some((at, parity)),

@@ -3,6 +3,7 @@ use emulator::Effect;
 
 use super::state::Item;
 use super::{Simulator, Unit};
+use crate::memory::Bytes;
 
 impl Simulator<'_> {
     pub(super) fn bulk_copy(
@@ -31,7 +32,7 @@ impl Simulator<'_> {
                 warp.open_bulk = warp.open_bulk.max(read + latency.shared);
                 continue;
             };
-            let rate = card.bytes.l2_port_copy;
+            let rate = card.bytes.tma;
             let start = self.sms[sm].tma_free.max(time);
             self.sms[sm].tma_free = start + amount / rate;
             let targets: Vec<usize> = (0..32)
@@ -43,11 +44,14 @@ impl Simulator<'_> {
                         .copied()
                 })
                 .collect();
+            let bytes = Bytes {
+                arrive: amount,
+                asked: amount / targets.len().max(1) as f64,
+            };
             for cta in targets {
                 let target = self.ctas[cta].sm;
                 let memory = &mut self.sms[target].memory;
-                let wait = (latency.tma - amount / rate).max(latency.l2);
-                let landed = memory.fetch(card, start, amount, rate, wait);
+                let landed = memory.fetch(card, start, bytes, rate, latency.tma);
                 let state = &mut self.sms[target];
                 state.bulk_landed = state.bulk_landed.max(landed);
                 self.act(target, Unit::BulkCopies, start, landed);
@@ -57,7 +61,7 @@ impl Simulator<'_> {
                         cta,
                         at,
                         count: 0,
-                        bytes: -i64::from(bytes),
+                        bytes: -(amount as i64),
                     },
                 );
             }

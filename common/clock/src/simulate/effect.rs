@@ -3,6 +3,7 @@ use emulator::Effect;
 
 use super::{Simulator, Unit};
 use crate::class::Does;
+use crate::memory::Bytes;
 use crate::path::Step;
 use crate::stall::Stall;
 
@@ -55,7 +56,7 @@ impl Simulator<'_> {
                         let missing = memory.missing(program.lines(first, count));
                         done = done.max(start + latency.l1 + f64::from(count));
                         if missing > 0 || class.does == Does::Atomic {
-                            let bytes = 32.0 * f64::from(missing.max(1));
+                            let bytes = Bytes::own(32.0 * f64::from(missing.max(1)));
                             let rate = card.bytes.l2_port;
                             let fetched = memory.fetch(card, start, bytes, rate, latency.l2);
                             done = done.max(fetched);
@@ -93,7 +94,7 @@ impl Simulator<'_> {
                             false => memory.missing(lines),
                         };
                         let rate = card.bytes.l2_port_copy;
-                        let bytes = 32.0 * f64::from(sectors);
+                        let bytes = Bytes::own(32.0 * f64::from(sectors));
                         let done = memory.fetch(card, start, bytes, rate, latency.l2);
                         self.act(sm, Unit::Loads, start, done);
                         let warp = &mut self.warps[number];

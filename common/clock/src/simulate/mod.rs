@@ -80,6 +80,7 @@ pub fn simulate(
         data_free: 0.0,
         memory: Memory::new(card, shared, job.sharing),
         tma_free: 0.0,
+        arrivals_free: 0.0,
         bulk_landed: 0.0,
     };
     let mut simulator = Simulator {

@@ -126,6 +126,7 @@ pub(super) struct Sm {
     pub(super) data_free: f64,
     pub(super) memory: Memory,
     pub(super) tma_free: f64,
+    pub(super) arrivals_free: f64,
     /// When all bulk copies that have been issued have landed.
     pub(super) bulk_landed: f64,
 }

@@ -1,7 +1,7 @@
 //! How long a kernel takes by the clock of the emulator, without a GPU.
 use std::collections::{BTreeMap, BTreeSet};
 
-use clock::{Card, Estimate, Launch, Listed, Read, Sharing};
+use clock::{Card, Estimate, Launch, Listed, Read, Sharing, Spread};
 use emulator::{LaunchReport, TraceRequest, WarpTrace};
 
 use crate::bench::Effort;
@@ -268,9 +268,13 @@ impl TracedLaunch<'_> {
                 .sum();
             sm_of.get(&block).map_or(0, |sm| sm * ranks) + u64::from(rank)
         };
-        let wave = Read::of(&self.traced.wave, instructions, on);
+        let spread = Spread {
+            gpcs: card.queue.gpcs,
+            resident: deal.of_a_wave().div_ceil(deal.groups) as u32,
+        };
+        let wave = Read::of(&self.traced.wave, instructions, on, spread);
         let traced: BTreeSet<_> = report.traces.iter().map(|warp| warp.block).collect();
-        let own = Read::of(&report.traces, instructions, |_| 0).asked as f64;
+        let own = Read::of(&report.traces, instructions, |_| 0, spread).asked as f64;
         let all = own / traced.len().max(1) as f64 * (deal.clusters * ranks) as f64;
         let sharing = Sharing::new(
             wave,
@@ -278,7 +282,8 @@ impl TracedLaunch<'_> {
             self.memory as f64,
             card.queue.l2_bytes,
             self.warmed,
-        );
+        )
+        .of_sms(deal.clusters * ranks, card.sms);
         let launch = |code: &Code| {
             let launch = Launch {
                 card: &card,
