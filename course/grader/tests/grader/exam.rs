@@ -221,7 +221,7 @@ fn every_mutation_gets_its_points() {
         let complains = grade
             .complaints()
             .iter()
-            .any(|one| one.what.contains("no TOML"));
+            .any(|one| one.what.contains("not TOML"));
         assert_eq!(complains, refused, "{name}");
     }
     let bytes: Vec<u8> = (0..=255).collect();
