@@ -98,7 +98,7 @@ pub fn of(trial: &Trial, size: Size, on: &TrialLaunch) -> Option<Cause> {
         _ => cause(
             found,
             &format!("lacks the product of {should} and {with}"),
-            "from where to where does each loop over k go, and is every product added to the sum?",
+            "does every loop over k cover all of it, does each operand hold the element that its place asks for, and is every product added?",
         ),
     })
 }
