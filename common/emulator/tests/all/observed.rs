@@ -3,7 +3,7 @@ use emulator::{CopyLead, KernelArg, LaunchConfig, LaunchReport};
 
 use crate::common::{Setup, module};
 
-const SHARED: &str = ".shared .align 16 .b8 s[512];";
+const SHARED: &str = ".shared .align 16 .b8 s[1024];";
 const MMA: &str = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f0, %f1, %f2, %f3}, \
                    {%r0, %r1, %r2, %r3}, {%r4, %r5}, {%f0, %f1, %f2, %f3};";
 /// Initialises all registers.
@@ -144,11 +144,13 @@ fn copies_in_flight_together_are_those_before_the_first_that_comes_after_a_wait(
             .map(|lead| (lead.issues_in_flight(), lead.issues));
         all.reduce(|a, b| if a.0 < b.0 { a } else { b })
     };
+    // A place of its own for each copy in flight.
+    let other = COPY.replace("[%r20]", "[%r20+512]");
     let all_but_one = "cp.async.wait_group 1;";
     let one = format!("{COPY}\n{WAIT}\n{COPY}\n{WAIT}\n{COPY}\n{WAIT}");
     assert_eq!(in_flight(&one), Some((1.0, 3)));
-    let two = format!("{COPY}\n{COPY}\n{all_but_one}\n{COPY}\n{all_but_one}\n{COPY}\n{WAIT}");
+    let two = format!("{COPY}\n{other}\n{all_but_one}\n{COPY}\n{all_but_one}\n{other}\n{WAIT}");
     assert_eq!(in_flight(&two), Some((2.0, 4)));
-    let never_told = format!("{COPY}\n{COPY}\n{WAIT}");
+    let never_told = format!("{COPY}\n{other}\n{WAIT}");
     assert_eq!(in_flight(&never_told), Some((f64::INFINITY, 2)));
 }

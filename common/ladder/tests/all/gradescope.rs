@@ -228,5 +228,5 @@ fn zips_are_the_same_again_and_not_in_the_students_repository() {
     assert!(refused(&[at("z"), at("again")]).contains("is not empty"));
     fs::write(at("script"), "#!/bin/sh\n").expect("a file");
     let other = [at("z"), at("s"), "--ladder".into(), at("script")];
-    assert!(refused(&other).contains("no Linux x86-64 executable"));
+    assert!(refused(&other).contains("not a Linux x86-64 executable"));
 }
