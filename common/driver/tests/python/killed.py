@@ -2,7 +2,7 @@
 from cuda.core import Device, LaunchConfig, LegacyPinnedMemoryResource, Program, ProgramOptions, launch
 
 SOURCE = r"""
-extern "C" __global__ void count(unsigned long long* to) {
+extern "C" __global__ void count(volatile unsigned long long* to) {
     for (unsigned long long i = 0; i < 1ull << 60; ++i) to[threadIdx.x] = i;
 }
 """
