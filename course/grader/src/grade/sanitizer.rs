@@ -134,10 +134,19 @@ fn in_the_kernel(
     for line in all_lines {
         let text = code.and_then(|code| code.lines().nth((line as usize).checked_sub(1)?));
         if let Some(text) = text {
-            words += &format!("\n  line {line}: {}", text.trim());
+            words += &format!("\n  line {line}: {}", beginning(text.trim()));
         }
     }
     words
+}
+
+/// A line of the submission, cut off where nobody reads on.
+fn beginning(line: &str) -> String {
+    const MOST: usize = 160;
+    match line.char_indices().nth(MOST) {
+        Some((end, _)) => format!("{} …", &line[..end]),
+        None => line.to_owned(),
+    }
 }
 
 /// An anchor of the book's page of mistakes.
