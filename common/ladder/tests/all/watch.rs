@@ -197,11 +197,21 @@ fn a_hidden_launch_is_not_told() {
         student.presses("p");
         student.quits()
     };
-    // Both secrets draw the same tile for the large launch, which is shown.
+    // Both secrets draw the same tile for the launch that fails, which is shown.
     let [one, other] = ["another secret of them", "a fourth secret of them"].map(shown);
     assert!(
         one.contains("at a hidden size with tile 2 (32x32x32): C is wrong"),
         "{one}"
     );
-    assert_eq!(one, other);
+    // Of the others, which may have other tiles, only the tile and the verdict are shown.
+    let without_tiles = |shown: &str| {
+        let verdict = |line: &str| match line.split_once("): ") {
+            Some((launch, verdict)) if launch.starts_with("at a hidden size with tile ") => {
+                verdict.to_owned()
+            }
+            _ => line.to_owned(),
+        };
+        shown.lines().map(verdict).collect::<Vec<_>>()
+    };
+    assert_eq!(without_tiles(&one), without_tiles(&other));
 }
