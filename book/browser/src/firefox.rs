@@ -38,7 +38,7 @@ impl Firefox {
     /// Starts it and waits until it can be asked.
     ///
     /// # Errors
-    /// If it does not start; what it printed is told.
+    /// If it does not start; the error has what it printed.
     pub fn start(path: &Path) -> Result<Self> {
         let profile = tempfile::tempdir().context("no folder for the browser's profile")?;
         let mut process = Command::new(path)
@@ -211,7 +211,7 @@ fn address(process: &mut Child) -> Result<String> {
     for line in lines.by_ref() {
         let line = line.context("the browser's standard error")?;
         if let Some((_, address)) = line.split_once("WebDriver BiDi listening on ") {
-            // Whoever writes into a pipe that nobody empties waits for ever.
+            // A process that writes to a full pipe blocks: its output is read until it ends.
             std::thread::spawn(move || lines.for_each(drop));
             return Ok(address.trim().to_owned());
         }

@@ -140,7 +140,7 @@ fn in_the_kernel(
     words
 }
 
-/// A line of the submission, cut off where nobody reads on.
+/// The beginning of a line of the submission, which may be megabytes long.
 fn beginning(line: &str) -> String {
     const MOST: usize = 160;
     match line.char_indices().nth(MOST) {
