@@ -148,7 +148,7 @@ fn link(library: &Path, link: &Path) -> Result<()> {
 /// whichever they have.
 fn stand_before_nvrtc(folder: &Path, command: &mut Command) -> Result<()> {
     let name = folder.join("libnvrtc.so.13");
-    let nvrtc = gpu::Nvrtc::find().ok();
+    let nvrtc = harness::Nvrtc::find().ok();
     let nvrtc = nvrtc.filter(|nvrtc| nvrtc.version().0 == 13);
     let Some(path) = nvrtc.as_ref().and_then(|nvrtc| nvrtc.path()) else {
         let _ = fs::remove_file(name);

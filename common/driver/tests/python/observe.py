@@ -6,6 +6,7 @@ from the GPU. Random numbers begin at a fixed seed.
 """
 import collections
 import contextlib
+import functools
 import importlib
 import linecache
 import os
@@ -19,11 +20,11 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from digests import digest
 
 WAITS = ("sync()", "synchronize(", "memcpydtoh(", "to_host(")
-# The method of a library that copies from the GPU: it fills its argument, or returns an array.
+# The function of a library that copies from the GPU: it fills an argument, or returns an array.
 COPIES = {
-    "tinygrad": ("tinygrad.runtime.ops_cuda", "CUDAAllocator", "_copyout"),
-    "ThrustRTC": ("ThrustRTC.DVVector", "DVVector", "to_host"),
-    "numba": ("numba.cuda.cudadrv.devicearray", "DeviceNDArray", "copy_to_host"),
+    "tinygrad": "tinygrad.runtime.ops_cuda:CUDAAllocator._copyout",
+    "ThrustRTC": "ThrustRTC.DVVector:DVVector.to_host",
+    "numba": "numba.cuda.cudadrv.driver:device_to_host",
 }
 seen, counted = {}, collections.Counter()
 
@@ -62,16 +63,19 @@ def observe_frames_of(program):
     sys.settrace(on_call)
 
 
-def observe_copies(module, owner, method):
-    owner = getattr(importlib.import_module(module), owner)
-    copy = getattr(owner, method)
+def observe_copies(where):
+    module, _, path = where.partition(":")
+    *owners, name = path.split(".")
+    owner = functools.reduce(getattr, owners, importlib.import_module(module))
+    copy = getattr(owner, name)
 
-    def copied(self, *arguments, **named):
-        result = copy(self, *arguments, **named)
-        observe("copied", arguments[0] if result is None else result)
+    def copied(*arguments, **named):
+        result = copy(*arguments, **named)
+        values = (result, *arguments, *named.values())
+        observe("copied", next(value for value in values if isinstance(value, (np.ndarray, memoryview))))
         return result
 
-    setattr(owner, method, copied)
+    setattr(owner, name, copied)
 
 
 program = sys.argv[1]
@@ -79,7 +83,7 @@ del sys.argv[0]
 text = open(program).read()
 for library, where in COPIES.items():
     if f"import {library}" in text or f"from {library}" in text:
-        observe_copies(*where)
+        observe_copies(where)
 np.random.seed(0)
 random.seed(0)
 if "tinygrad" in sys.modules:
