@@ -10,7 +10,7 @@
 //! | `device`, `context` | which GPU, and who works on it? |
 //! | `module`, `image`, `jit`, `link`, `merge` | which kernels are there? |
 //! | `memory`, `host_memory`, `pool`, `pointer`, `copy` | where are bytes? |
-//! | `stream`, `event`, `graph`, `graph_node` | what happens in which order? |
+//! | `stream`, `event`, `graph`, `graph_node`, `graph_memory` | what happens in which order? |
 //! | `launch`, `occupancy`, `tensor_map` | what does a kernel get? |
 //! | `report` | what is printed of a launch? |
 #![allow(unsafe_code)] // A C interface is unsafe by nature: it is confined to `host.rs` and `nvrtc.rs`.
@@ -23,6 +23,7 @@ mod entry;
 mod error;
 mod event;
 mod graph;
+mod graph_memory;
 mod graph_node;
 mod host;
 mod host_memory;

@@ -19,7 +19,8 @@ import numpy as np
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from digests import digest
 
-WAITS = ("sync()", "synchronize(", "memcpydtoh(", "to_host(")
+# The last is a launch in Numba, `kernel[grid, block](array)`, which copies arrays of the host back.
+WAITS = ("sync()", "synchronize(", "memcpydtoh(", "to_host(", "](")
 # The function of a library that copies from the GPU: it fills an argument, or returns an array.
 COPIES = {
     "tinygrad": "tinygrad.runtime.ops_cuda:CUDAAllocator._copyout",
