@@ -40,7 +40,7 @@ fn python() -> Option<PathBuf> {
     let has = Command::new(&python)
         .args([
             "-c",
-            "import cuda.bindings.nvrtc, cuda.core, numpy, numba_cuda",
+            "import cuda.bindings.nvrtc, cuda.core, filecheck, numpy, numba_cuda",
         ])
         .output();
     if has.is_ok_and(|output| output.status.success()) {
@@ -124,6 +124,43 @@ fn cuda_core_launches_clusters() {
 #[test]
 fn the_examples_of_numbas_manual_are_right() {
     prints("numba_examples.py", "numba: every example is right");
+}
+
+/// The tests of Numba's manual that come with its package, as they are; those left out take longer, or need other packages.
+#[test]
+fn numbas_own_tests_of_its_manual_pass() {
+    let Some(python) = python() else {
+        return;
+    };
+    let found = Command::new(python)
+        .args(["-c", "import numba_cuda; print(*numba_cuda.__path__)"])
+        .output()
+        .expect("it was started before");
+    let package = String::from_utf8_lossy(&found.stdout).into_owned();
+    let folder = Path::new(package.trim()).join("numba/cuda/tests/doc_examples");
+    let examples = [
+        "cpointer",
+        "cpu_gpu_compat",
+        "globals",
+        "reduction",
+        "ufunc",
+        "vecadd",
+    ];
+    let files = examples.map(|name| folder.join(format!("test_{name}.py")).display().to_string());
+    let command: Vec<&str> = ["compare.py"]
+        .into_iter()
+        .chain(files.iter().map(String::as_str))
+        .collect();
+    let Some(output) = run(&command, "") else {
+        return;
+    };
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    let passed = said.matches(": exit code 0, ").count();
+    assert!(
+        output.status.success() && passed == examples.len(),
+        "{said}{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
 }
 
 #[test]
