@@ -113,6 +113,44 @@ fn cuda_core_with_pools_events_and_graphs() {
     prints("reduction.py", "twice more by a graph");
 }
 
+/// With this library in front of NVRTC, as `cargo ladder run-on-emulator` puts it; alone, machine code is refused.
+#[test]
+fn a_program_that_asks_for_machine_code_gets_ptx() {
+    let Some(alone) = run(&["cubin.py"], "") else {
+        return;
+    };
+    let said = String::from_utf8_lossy(&alone.stderr).into_owned();
+    assert!(said.contains("PTX is needed"), "{said}");
+
+    let python = python().expect("it was there");
+    let found = Command::new(&python)
+        .args(["-c", "import nvidia.cu13.lib as lib; print(*lib.__path__)"])
+        .output()
+        .expect("it was started before");
+    let found = String::from_utf8_lossy(&found.stdout).into_owned();
+    let nvidia = Path::new(found.trim());
+    let front = tempfile::tempdir().expect("a folder");
+    for name in ["libcuda.so.1", "libnvrtc.so.13"] {
+        let library = fs::canonicalize(folder().join("libcuda.so.1")).expect("a library");
+        symlink(library, front.path().join(name)).expect("a link");
+    }
+    let output = Command::new(&python)
+        .arg(root().join("common/driver/tests/python/cubin.py"))
+        .env(
+            "LD_LIBRARY_PATH",
+            env::join_paths([front.path(), nvidia]).expect("paths"),
+        )
+        .env("GEMM_NVRTC_BEHIND", nvidia.join("libnvrtc.so.13"))
+        .output()
+        .expect("it was started before");
+    let said = [output.stdout, output.stderr].concat();
+    let said = String::from_utf8_lossy(&said).into_owned();
+    assert!(
+        output.status.success() && said.contains("cubin: 42"),
+        "{said}"
+    );
+}
+
 #[test]
 fn cuda_core_launches_clusters() {
     prints(
