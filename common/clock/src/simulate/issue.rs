@@ -6,7 +6,7 @@ use crate::class::{Does, Pipe};
 use crate::stall::Stall;
 
 impl Simulator<'_> {
-    /// A warp's next instruction, if it can issue at this time.
+    /// Issues a warp's next instruction if it can issue at this time.
     pub(super) fn step(&mut self, number: usize, time: f64) {
         let warp = &self.warps[number];
         let Some(&step) = warp.program.steps.get(warp.at) else {
@@ -17,7 +17,7 @@ impl Simulator<'_> {
         let (one, class) = (&self.code[index], self.classes[index]);
         let partition = warp.index % PARTITIONS;
         let sm = &mut self.sms[self.ctas[warp.cta].sm];
-        // What it has to wait for, and until when.
+        // The scoreboard that is released last among those it waits for, and when.
         let mut boards = (0.0f64, Stall::ShortScoreboard);
         for board in 0..SCOREBOARDS {
             if one.wait >> board & 1 == 1 && warp.boards[board] > boards.0 {
@@ -153,7 +153,7 @@ impl Simulator<'_> {
         }
     }
 
-    /// Puts an access into the queue of shared memory's and the L1's data pipe; when it begins.
+    /// Enqueues an access in the data pipe of shared memory and the L1; returns when it begins.
     pub(super) fn enqueue(&mut self, number: usize, time: f64, wavefronts: f64) -> f64 {
         let warp = &self.warps[number];
         let sm = &mut self.sms[self.ctas[warp.cta].sm];
