@@ -1,4 +1,4 @@
-//! Memory in the order of a stream, from pools: here as any other memory, allocated and freed at once.
+//! Stream-ordered memory from pools. Here it is ordinary memory, allocated and freed at once.
 use crate::device;
 use crate::entry::entry_points;
 use crate::error::{Fault, INVALID_HANDLE, INVALID_VALUE, NOT_SUPPORTED};
@@ -24,7 +24,7 @@ impl State {
         let pools = &mut self.pools;
         *self.default_pool.get_or_insert_with(|| {
             let mut pool = Pool::default();
-            // Memory is reused whenever it can be.
+            // Memory is reused whenever possible.
             pool.attributes[1..=3].fill(1);
             pools.insert(pool)
         })
@@ -35,7 +35,7 @@ impl State {
         found.ok_or(Fault::silent(INVALID_HANDLE))
     }
 
-    /// Bytes from a pool that are in use.
+    /// Bytes of a pool that are in use.
     fn used(&self, pool: Handle) -> u64 {
         let its = self.allocations.values().filter(|one| one.pool == pool);
         its.map(|one| one.bytes() as u64).sum()
@@ -59,11 +59,11 @@ fn is_wide(which: u32) -> bool {
 }
 
 entry_points! {
-    /// The pool that there is.
+    /// The default pool.
     11020 fn cuDeviceGetDefaultMemPool(pool: Out<Handle>, device: i32) {
         with(|state| { device::check(device)?; pool.put(state.default_pool()) })
     }
-    /// The pool in use.
+    /// The current pool.
     11020 fn cuDeviceGetMemPool(pool: Out<Handle>, device: i32) {
         with(|state| { device::check(device)?; pool.put(state.default_pool()) })
     }
@@ -71,21 +71,21 @@ entry_points! {
     11020 fn cuDeviceSetMemPool(device: i32, pool: Handle) {
         with(|state| { device::check(device)?; state.pool(pool)?; state.default_pool = Some(pool); Ok(()) })
     }
-    /// The pool of a kind of memory: the device's is the only one.
+    /// The pool of a kind of memory; only device memory has one.
     13000 fn cuMemGetDefaultMemPool(pool: Out<Handle>, location: In<[i32; 2]>, _kind: u32) {
         match location.get()? {
             [1, 0] => with(|state| pool.put(state.default_pool())),
             _ => Err(Fault::of(NOT_SUPPORTED, "pools hold memory of the device")),
         }
     }
-    /// The same.
+    /// As above.
     13000 fn cuMemGetMemPool(pool: Out<Handle>, location: In<[i32; 2]>, _kind: u32) {
         match location.get()? {
             [1, 0] => with(|state| pool.put(state.default_pool())),
             _ => Err(Fault::of(NOT_SUPPORTED, "pools hold memory of the device")),
         }
     }
-    /// A pool of its own: a kind, kinds of handles, and where its memory is.
+    /// Creates a pool: allocation type, handle types, and location.
     11020 fn cuMemPoolCreate(pool: Out<Handle>, properties: In<[i32; 4]>) {
         pool.check()?;
         let [_, handles, location, device] = properties.get()?;
@@ -94,7 +94,7 @@ entry_points! {
         }
         with(|state| { let made = state.pools.insert(Pool::default()); pool.put(made) })
     }
-    /// Frees it; memory from it stays until it is freed.
+    /// Destroys a pool; memory from it stays valid until it is freed.
     11020 fn cuMemPoolDestroy(pool: Handle) {
         with(|state| {
             if state.default_pool == Some(pool) {
@@ -103,9 +103,9 @@ entry_points! {
             state.pools.remove(pool).map(|_| ()).ok_or(Fault::silent(INVALID_HANDLE))
         })
     }
-    /// Nothing is kept that could be given back.
+    /// A pool caches nothing that could be trimmed.
     11020 fn cuMemPoolTrimTo(pool: Handle, _bytes: usize) { with(|state| state.pool(pool).map(|_| ())) }
-    /// An attribute.
+    /// An attribute of a pool.
     11020 fn cuMemPoolGetAttribute(pool: Handle, which: u32, value: usize) {
         with(|state| {
             let used = state.used(pool);
@@ -117,7 +117,7 @@ entry_points! {
             }
         })
     }
-    /// Sets one, which changes nothing.
+    /// Sets an attribute, without effect.
     11020 fn cuMemPoolSetAttribute(pool: Handle, which: u32, value: usize) {
         with(|state| {
             let given = match is_wide(which) {
@@ -129,11 +129,11 @@ entry_points! {
             Ok(())
         })
     }
-    /// The device reads and writes it.
+    /// The device has read and write access.
     11020 fn cuMemPoolGetAccess(flags: Out<u32>, pool: Handle, _location: In<[i32; 2]>) {
         with(|state| { state.pool(pool)?; flags.put(3) })
     }
-    /// The device reads and writes it, whatever is asked for.
+    /// The device has read and write access, whatever the caller asks for.
     11020 fn cuMemPoolSetAccess(pool: Handle, _list: usize, _count: usize) {
         with(|state| state.pool(pool).map(|_| ()))
     }
