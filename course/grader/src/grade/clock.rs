@@ -1,14 +1,15 @@
-//! How long a launch takes by the clock: a prediction, the same on every machine, of which the largest part of the clocks is named.
+//! Predicted time of a launch. It is the same on every machine; the complaint names where most of the clocks go.
 use harness::thousands;
 
 use super::judge::{Judged, LaunchResults};
 use super::plan::Class;
 use super::rubric::Measure;
 
-/// The part of its share of C that the CTAs which are timed have to compute: an uneven deal of tiles has less.
+/// The fraction of its fair share of C that the timed CTAs must compute: with an uneven distribution of tiles they
+/// compute less.
 const FAIR_SHARE: f64 = 0.6;
 
-/// The clocks of the timed launch.
+/// Grades the predicted clocks of the timed launch.
 pub fn predicted_clocks<'a>(measure: &Measure, all: &LaunchResults<'a>, judged: &mut Judged<'a>) {
     let timed = all.done.iter();
     let timed = timed.filter(|(launch, one)| launch.class == Class::Timed && one.verification.ok());

@@ -1,12 +1,12 @@
-//! Which element of a matrix a byte of global memory belongs to.
+//! Maps a byte of global memory to an element of a matrix.
 use harness::Problem;
 
 use super::rubric::AssignmentKind;
 
-/// Bytes of an element.
+/// Bytes per element.
 const ELEMENT: u64 = 2;
 
-/// The element of a kernel's argument, in words; of bytes behind the last row, that there is no such row.
+/// A description of the element at an offset of a kernel's argument; past the last row, that there is no such row.
 pub fn of(problem: &Problem, task: AssignmentKind, argument: &str, offset: u64) -> Option<String> {
     let size = problem.padded;
     let (rows, columns) = match (task, argument) {

@@ -1,4 +1,4 @@
-//! What the sanitizer found, and what to do about it.
+//! The sanitizer's findings, and hints for them.
 use emulator::{AccessKind, Conflict, Finding, FindingKind, Location, Space, Synchronization};
 use harness::{Launched, lines};
 
@@ -6,11 +6,10 @@ use super::judge::{Judged, LaunchResults};
 use super::plan::PlannedLaunch;
 use super::{Complaint, NO_MISTAKE, element};
 
-/// Findings of a launch that are shown.
+/// The most findings shown per launch.
 const SHOWN: usize = 3;
 
-/// What is left of the points: all or nothing; and a complaint for each finding that is shown, of the first launch that has
-/// any.
+/// The points, all or nothing, and a complaint for each shown finding of the first launch that has any.
 pub fn judge<'a>(all: &LaunchResults<'a>) -> Judged<'a> {
     let mut judged = Judged::new();
     let mut launches = all.done.iter();
@@ -25,10 +24,10 @@ pub fn judge<'a>(all: &LaunchResults<'a>) -> Judged<'a> {
         judged.closed(all, launch, "the sanitizer finds something");
         return judged;
     }
-    // What ended the launch comes first: the rest may follow from it.
+    // The finding that ended the launch comes first: others may follow from it.
     let (ending, others): (Vec<_>, Vec<_>) =
         one.run.findings.iter().partition(|one| one.is_fatal());
-    // A read that is too early finds nothing, and the race with the write that comes too late says why.
+    // If a read comes too early, the race with the late write explains it.
     let is_early = |finding: &&Finding| matches!(finding.kind, FindingKind::Uninitialised(_));
     let (early, others): (Vec<_>, Vec<_>) = others.into_iter().partition(is_early);
     let too_early = |finding: &Finding| match &finding.kind {
@@ -54,7 +53,7 @@ pub fn judge<'a>(all: &LaunchResults<'a>) -> Judged<'a> {
         .take(SHOWN)
         .map(complaint)
         .collect();
-    // A barrier or a wait that nobody came to may be why.
+    // A barrier or a wait that no thread executed may be the reason.
     let notes = one.run.remarks.iter().filter(|note| {
         use Synchronization::{Barrier, Fence, Wait};
         let FindingKind::NeverExecuted { what, .. } = note.kind else {
@@ -67,19 +66,19 @@ pub fn judge<'a>(all: &LaunchResults<'a>) -> Judged<'a> {
     judged
 }
 
-/// What is said of a read that finds nothing since it does not wait for the write.
+/// The advice for a read of uninitialized memory that did not wait for the write.
 const TOO_EARLY: (&str, &str) = (
     "race-after-the-copy",
     "the read comes before the write here: which barrier makes every thread that reads wait until all have written?",
 );
 
-/// Whether two accesses are by the same line.
+/// Whether both accesses are in the same line.
 fn of_one_line(conflict: &Conflict, location: &Location) -> bool {
     let line = |of: &Location| of.source.as_ref().map(|source| source.line);
     line(&conflict.other).is_some() && line(&conflict.other) == line(location)
 }
 
-/// Whether what was read was written afterwards.
+/// Whether the bytes were read before they were written.
 fn reads_first(conflict: &Conflict) -> bool {
     use AccessKind::{Read, Write};
     let (first, second) = match conflict.is_later {
@@ -95,7 +94,7 @@ fn line_of(all: &LaunchResults, launch: &PlannedLaunch, location: &Location) -> 
     lines::line_of(trial.source(), instruction)
 }
 
-/// Of an address that no allocation holds: the nearest one, if it begins before, and how far behind its beginning that is.
+/// For an address outside all allocations: the nearest one that begins before it, and the distance from its beginning.
 fn behind(finding: &Finding) -> Option<(&str, u64)> {
     let FindingKind::OutOfBounds { access, nearest } = &finding.kind else {
         return None;
@@ -106,7 +105,7 @@ fn behind(finding: &Finding) -> Option<(&str, u64)> {
     Some((name, access.address.checked_sub(base)?))
 }
 
-/// The element that a finding is about, and the text of its lines.
+/// The element that a finding is about, and the text of its source lines.
 fn in_the_kernel(
     all: &LaunchResults,
     launch: &PlannedLaunch,
@@ -149,12 +148,12 @@ fn beginning(line: &str) -> String {
     }
 }
 
-/// An anchor of the book's page of mistakes.
+/// An anchor on the book's page of mistakes.
 pub fn mistake(finding: &Finding) -> &'static str {
     advice(finding).0
 }
 
-/// The mistake, and a hint.
+/// The mistake and a hint.
 fn advice(finding: &Finding) -> (&'static str, &'static str) {
     match &finding.kind {
         FindingKind::OutOfBounds { access, .. } if access.space == Space::Shared => (
@@ -227,7 +226,7 @@ fn advice(finding: &Finding) -> (&'static str, &'static str) {
             "state-left",
             "what does a second launch find in these variables, and what the first?",
         ),
-        // A note, which costs nothing.
+        // A remark without effect on points.
         FindingKind::NeverExecuted { .. } => (
             "never-executed",
             "which threads should come here, and which condition keeps all of them away?",
@@ -255,7 +254,7 @@ fn advice(finding: &Finding) -> (&'static str, &'static str) {
     }
 }
 
-/// Which order is missing: what these two accesses are, and which of them came first.
+/// Which ordering is missing, judged by the kinds of the two accesses and by which came first.
 fn race(conflict: &Conflict, location: &Location) -> (&'static str, &'static str) {
     use AccessKind::{AsyncRead, AsyncWrite, Read, Write};
     if conflict.space == Space::Global && (conflict.access, conflict.other_access) == (Write, Write)
@@ -293,12 +292,12 @@ fn race(conflict: &Conflict, location: &Location) -> (&'static str, &'static str
             "cp-async-wait",
             "a copy to these bytes may still be in flight while they are written: what waits for the copy, or do both have the same place?",
         ),
-        // Engines read asynchronously: TMA brings what `wgmma` takes.
+        // Both are asynchronous: TMA writes what `wgmma` reads.
         (AsyncWrite, AsyncRead) | (AsyncRead, AsyncWrite) => (
             "bulk-wait",
             "what is waited for before this is read, and what holds the next copy back until it has been read?",
         ),
-        // Copies land late here, so that which of the two came first says nothing.
+        // In this mode copies land late, so the order of the two accesses is not informative.
         (AsyncWrite, Read) | (Read, AsyncWrite) => (
             "cp-async-wait",
             "which wait and which barrier come between the copy and the read; and between the read and the next copy to this place?",

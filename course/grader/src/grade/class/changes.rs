@@ -1,8 +1,8 @@
-//! Whose grade is another than before, and why.
+//! Which grades changed, and why.
 use crate::grade::results::{Evidence, Results, TestResult};
 use crate::grade::text::points;
 
-/// In words; nothing if it is the same grade.
+/// A description of the change; none if the grade is the same.
 pub fn between(before: &Results, after: Result<&Results, &String>) -> Option<String> {
     let after = match after {
         Ok(after) => after,
@@ -24,7 +24,7 @@ pub fn between(before: &Results, after: Result<&Results, &String>) -> Option<Str
     Some(format!("{old} -> {new} ({causes})\n  {tests}"))
 }
 
-/// The lines of the table that differ: those of now, then those that are gone.
+/// Lines of the table that differ: first the current ones, then the removed ones.
 fn tests(before: &Results, after: &Results) -> Vec<String> {
     let (before, after) = (&before.tests, &after.tests);
     let now = after
@@ -47,10 +47,10 @@ fn differs(old: &TestResult, new: &TestResult) -> Option<String> {
     (!same).then(|| format!("{}: {was} -> {is} of {of}: {why}", new.name))
 }
 
-/// What a grade rests on, and is another now.
+/// The inputs of a grade that changed.
 fn causes(before: &Results, after: &Results) -> Vec<&'static str> {
     let (old, new) = (&before.extra_data, &after.extra_data);
-    // A name counts only where there is a secret, and another secret is said of itself.
+    // A name only matters with a secret; a changed secret is reported itself.
     let named = |evidence: &Evidence| !evidence.student.is_empty();
     let all = [
         (old.assignment != new.assignment, "another assignment"),
