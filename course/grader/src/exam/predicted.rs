@@ -66,7 +66,7 @@ pub fn meeting(op: Op, bytes: u32, offsets: &[u32]) -> Option<String> {
             Some((one, other, bank)) => {
                 let rows = if op == Op::Matrix { "the rows of " } else { "" };
                 format!(
-                    "{rows}lanes {one} and {other} are served together and want different words of bank {bank}"
+                    "{rows}lanes {one} and {other} are served together and access different words of bank {bank}"
                 )
             }
             None => "no two that are served together want different words of one bank".into(),

@@ -35,8 +35,8 @@ pub fn judge(questions: &[Question], answers: &str, of: f64) -> (Vec<RubricItem>
     {
         let other: String = other.chars().take(20).collect();
         let what =
-            format!("these are answers to the sheet {other:?}; graded would be those to {name:?}");
-        let hint = "are these the questions that you were given? a sheet of your own is graded with its secret";
+            format!("these answers are for the sheet {other:?}, but the sheet {name:?} is being graded");
+        let hint = "are these the questions that you were given? A personal sheet is graded with the teacher's secret";
         return refused(what, hint);
     }
     let mut complaints = unknown(questions, &answers);
@@ -87,7 +87,7 @@ fn unknown(questions: &[Question], answers: &Table) -> Vec<Complaint> {
         .map(|one| one.chars().take(40).collect())
         .collect();
     let what = format!("no question asks for {}", shown.join(", "));
-    let hint = "names are those of the form, answers.toml: is one misspelt?";
+    let hint = "the keys are those of the form, answers.toml: is one misspelt?";
     vec![Complaint::new(what, hint, NO_MISTAKE)]
 }
 

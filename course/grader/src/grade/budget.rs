@@ -97,7 +97,7 @@ impl Effect {
             Self::RegistersToShared => "bytes from registers to shared memory",
             Self::Atomics => "atomics of threads",
             Self::OrderedLoads => "volatile or ordered loads of warps",
-            Self::Exchanges => "bytes handed from lane to lane",
+            Self::Exchanges => "bytes exchanged between lanes",
             Self::TensorProducts => "products of f16 by tensor cores",
             Self::OtherTensorProducts => "products of other formats by tensor cores",
             Self::DoubleArithmetic => "f64 instructions of threads",

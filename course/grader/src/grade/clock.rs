@@ -21,7 +21,7 @@ pub fn predicted_clocks<'a>(measure: &Measure, all: &LaunchResults<'a>, judged: 
         let time = match all.trial(launch).time(&launch.on, one) {
             Ok(time) => time,
             Err(error) => {
-                let hint = "the clock launches the blocks of one SM without all others: does one of them wait for another?";
+                let hint = "the prediction runs the blocks of one SM without all others: does one of them wait for another?";
                 none(judged, error.to_string(), hint);
                 continue;
             }
@@ -32,7 +32,7 @@ pub fn predicted_clocks<'a>(measure: &Measure, all: &LaunchResults<'a>, judged: 
                 100.0 * if time.same { time.share } else { 0.0 }
             );
             let hint =
-                "does every block have as much to do as the others, and is it done by this block?";
+                "does every block have as much work as the others, and does it do that work itself?";
             none(judged, what, hint);
             continue;
         }
@@ -45,7 +45,7 @@ pub fn predicted_clocks<'a>(measure: &Measure, all: &LaunchResults<'a>, judged: 
         }
         let better = measure.degree.iter().filter_map(|degree| degree.at_most);
         if let Some(next) = better.filter(|most| *most < clocks).reduce(f64::max) {
-            words += &format!("; {} would have more points", thousands(next as u64));
+            words += &format!("; {} would give more points", thousands(next as u64));
         }
         let before = judged.complaints.len();
         judged.measured(measure, all, launch, (clocks, words), "too-slow");

@@ -240,11 +240,11 @@ fn cause(rubric: &Rubric, bug: &Bug, answers: &Table) -> (bool, String) {
     if !bug.causes.contains(name) {
         let name: String = name.chars().take(40).collect();
         let causes = bug.causes.join(", ");
-        return (false, format!("{name:?} is none of {causes}"));
+        return (false, format!("{name:?} is not one of {causes}"));
     }
     match sealed(&rubric.name, "cause", name) == bug.known.cause {
         true => (true, format!("{name} is right")),
-        false => (false, format!("{name} is not it")),
+        false => (false, format!("{name} is not the cause")),
     }
 }
 

@@ -109,7 +109,7 @@ fn words(wrong: &Launched) -> Option<Cause> {
     let kinds: Vec<_> = kinds.into_iter().collect();
     (!kinds.is_empty()).then(|| Cause {
         what: format!("only {} are wrong", kinds.join(" and ")),
-        hint: "the elements are words of 16 bits, whatever they would be as numbers: where is one computed with?".into(),
+        hint: "the elements are 16-bit words, not numbers: where does the kernel do arithmetic on one?".into(),
         mistake: "words-not-numbers",
     })
 }

@@ -132,12 +132,12 @@ impl Operand {
         let which = if half % 2 == 0 { "lower" } else { "upper" };
         Some(Cause {
             what: format!(
-                "the fragment of {} is wrong: lane {lane}, {register}[{}] holds 0x{:04x} in its {which} half, which no element of A or B is",
+                "the fragment of {} is wrong: lane {lane}, {register}[{}] holds 0x{:04x} in its {which} half, which is not an element of A or B",
                 self.name,
                 half / 2,
                 self.bits[at]
             ),
-            hint: "how are two elements of 16 bits put into one register: which of them is shifted, and by how much?".into(),
+            hint: "how are two 16-bit elements packed into one register: which of them is shifted, and by how much?".into(),
             mistake: "wrong-fragment",
         })
     }
@@ -152,15 +152,15 @@ impl Operand {
         // The parts of the operand before it are right.
         let field = match (self.name, mn, k) {
             ('A', 0..8, _) => "its first 8 rows: the start address or the swizzle's mode",
-            ('A', ..) => "the distance of 8 rows to the next 8: the stride byte offset",
+            ('A', ..) => "the distance between groups of 8 rows: the stride byte offset",
             (_, 0..8, 0..8) => {
                 "its first 8 columns and 8 rows of k: the swizzle's mode, or the major"
             }
             (_, _, 0..8) if mn % 32 == 0 => {
-                "the distance of a panel to the next along N: the leading byte offset"
+                "the distance between panels along N: the leading byte offset"
             }
             (_, _, 0..8) => "columns within a panel: the swizzle's mode",
-            _ => "the distance of 8 rows of k to the next 8: the stride byte offset",
+            _ => "the distance between groups of 8 rows of k: the stride byte offset",
         };
         Cause {
             what: format!(

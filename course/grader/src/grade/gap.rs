@@ -44,7 +44,7 @@ impl fmt::Display for Gap {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         let ([one, other], bytes, apart) = (self.lanes, self.bytes, self.apart);
         let lanes = format!("lanes {one} and {other}");
-        write!(f, "{lanes} want {bytes} bytes each, {apart} bytes apart")
+        write!(f, "{lanes} access {bytes} bytes each, {apart} bytes apart")
     }
 }
 
@@ -71,7 +71,7 @@ mod tests {
         let found = worst(all.iter()).expect("a gap");
         assert_eq!(
             found.to_string(),
-            "lanes 0 and 1 want 2 bytes each, 8 bytes apart"
+            "lanes 0 and 1 access 2 bytes each, 8 bytes apart"
         );
         let rows = worst(all[2..].iter()).expect("a gap");
         assert_eq!((rows.lanes, rows.apart), ([15, 16], 320));

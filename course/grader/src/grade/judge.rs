@@ -195,7 +195,7 @@ impl<'a> Judged<'a> {
         let complaint = match launch.closed {
             false if launch.is_public() => Complaint::new(what, hint, mistake),
             false => Complaint::new(format!("{}: {what}", all.label(launch)), hint, mistake),
-            true => return self.closed(all, launch, "the mechanism is short of points"),
+            true => return self.closed(all, launch, "points for the mechanism are missing"),
         };
         self.complaints.push(complaint);
     }
@@ -208,9 +208,9 @@ impl<'a> Judged<'a> {
         self.closed.push(launch);
         let what = format!("{}: {what}", all.label(launch));
         let hint = match all.rubric.bug {
-            Some(_) => "a size that shows what is wrong is yours to find: which numbers of tiles and of steps along K have you not launched?".to_owned(),
+            Some(_) => "finding a size that shows the bug is your task: which numbers of tiles and of steps along K have you not launched?".to_owned(),
             None => format!(
-            "`--tile {}` grades the public sizes with this tile; M, N, K and the numbers are others, too: which of them does the kernel take for granted?",
+            "`--tile {}` grades the public sizes with this tile. M, N, K and the inputs differ, too: which of them does the kernel assume?",
             launch.tile + 1
         ),
         };
@@ -306,10 +306,10 @@ fn trial(
                     "begin with the compiler's first message: others may follow from it"
                 }
                 Error::Ptx { error, .. } if error.line == 0 => {
-                    "the message names what there is too much of, and how much there may be"
+                    "the message names the limit, and by how much the kernel exceeds it"
                 }
                 Error::Ptx { .. } => {
-                    "the line has an instruction in inline PTX, or calls a function that has: compare its modifiers and operands with \
+                    "the line contains inline PTX, or calls a function that does: compare its modifiers and operands with \
                      the PTX ISA, and with the assignment's kernel.cu"
                 }
                 _ => {
@@ -334,7 +334,7 @@ fn trial(
     }
     Ok(Err(Complaint::new(
         format!(
-            "the kernel states a tile of {bm}x{bn}x{bk}, where TILE_M, TILE_N and TILE_K ask for {m}x{n}x{k}"
+            "the kernel declares a tile of {bm}x{bn}x{bk}, but TILE_M, TILE_N and TILE_K are {m}x{n}x{k}"
         ),
         "these three are macros that the grader defines: take the tile from them",
         "not-launched",
@@ -363,10 +363,10 @@ pub fn why_stopped(error: &Error) -> String {
             format!("the kernel's blocks need more than {limit} bytes of memory")
         }
         Error::Emulator(emulator::Error::BlockLimit { blocks, limit }) => {
-            format!("a grid of {blocks} blocks, and {limit} are allowed")
+            format!("a grid of {blocks} blocks, but only {limit} are allowed")
         }
         Error::Memory { wanted, limit } => {
-            format!("the matrices need {wanted} bytes, and {limit} are allowed")
+            format!("the matrices need {wanted} bytes, but only {limit} are allowed")
         }
         other => other.to_string(),
     }
@@ -395,7 +395,7 @@ fn judge_part(
     ] {
         let mut why = judged.why.clone();
         if !sound {
-            why.insert(0, "counts only where C is right at every size".into());
+            why.insert(0, "counts only if C is right at every size".into());
         }
         let points = if sound { of * judged.credit } else { 0.0 };
         grade.add(part, name, points, of, why);
@@ -459,7 +459,7 @@ fn printed(all: &LaunchResults) -> Option<String> {
     let more = text.lines().count().saturating_sub(PRINTED);
     let more = match more {
         0 => String::new(),
-        more => format!("  and {more} lines more\n"),
+        more => format!("  and {more} more lines\n"),
     };
     let label = all.label(launch);
     Some(format!(
@@ -478,7 +478,7 @@ fn explained(open: &LaunchResults) -> Vec<Complaint> {
     };
     let all = all.into_iter().flat_map(|judged| judged.complaints);
     all.map(|complaint| Complaint {
-        what: format!("a public launch like it, {}", complaint.what),
+        what: format!("a similar public launch, {}", complaint.what),
         ..complaint
     })
     .collect()

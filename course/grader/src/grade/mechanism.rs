@@ -83,7 +83,7 @@ fn shared_bytes<'a>(all: &LaunchResults<'a>, judged: &mut Judged<'a>) {
                 thousands(bytes),
                 thousands(bytes - allowed)
             );
-            let hint = "what do the bytes beyond that hold, and does it take them?";
+            let hint = "what are the extra bytes for, and are they needed?";
             judged.credit = 0.0;
             // It costs all of the points, so it comes first.
             let complaint = Complaint::new(what, hint, "over-padding");
@@ -102,7 +102,7 @@ fn by_instruction<'a>(measure: &Measure, all: &LaunchResults<'a>, judged: &mut J
         });
         let degree = quotients.fold(1.0, f64::max);
         let words =
-            format!("the worst access takes {degree:.2} times the wavefronts that are ideal");
+            format!("the worst access takes {degree:.2} times the ideal number of wavefronts");
         by_measure(measure, all, launch, (degree, words), judged);
     }
 }
@@ -155,7 +155,7 @@ fn traffic<'a>(measure: &Measure, all: &LaunchResults<'a>, judged: &mut Judged<'
                 sectors(false),
                 operands,
                 global_loads,
-                "the sectors that suffice are loaded",
+                "the necessary sectors are loaded",
             ),
             _ => (
                 wavefronts.sum(),
@@ -164,7 +164,7 @@ fn traffic<'a>(measure: &Measure, all: &LaunchResults<'a>, judged: &mut Judged<'
                     AssignmentKind::Transpose | AssignmentKind::Predict => operands + result,
                 },
                 shared_traffic,
-                "the wavefronts that suffice are taken by all accesses to shared memory",
+                "the necessary wavefronts are taken by all accesses to shared memory",
             ),
         };
         let ideal = (rows * columns * elements * ELEMENT) as f64 * unit;
@@ -280,14 +280,14 @@ fn at_line(measure: &Measure, is_global: bool, code: &str, line: u32, cost: Line
     let code = code.lines().nth((line as usize).saturating_sub(1));
     let what = if is_global { "sectors" } else { "wavefronts" };
     let mut words = format!(
-        "line {line}: {}\n  {opcode}: {} {what}, {} would do",
+        "line {line}: {}\n  {opcode}: {} {what}, {} would suffice",
         code.unwrap_or_default().trim(),
         thousands(cost.done),
         thousands(cost.ideal)
     );
     if let Some((one, other, bank)) = cost.conflict.as_ref().and_then(|found| found.lanes) {
         words += &format!(
-            "\n  lanes {one} and {other} are served together and want different words of bank {bank}"
+            "\n  lanes {one} and {other} are served together and access different words of bank {bank}"
         );
     }
     if let (true, Some(gap)) = (is_global, &cost.gap) {
@@ -341,13 +341,13 @@ fn operand_traffic<'a>(measure: &Measure, all: &LaunchResults<'a>, judged: &mut 
         let copied = (2 * copies.0 * WAVEFRONT) as f64 / copies.1.max(1) as f64;
         if copied > times {
             let words = format!(
-                "{copied:.2} times the wavefronts that hold what is copied are taken by cp.async"
+                "cp.async takes {copied:.2} times the wavefronts that its bytes fill"
             );
             judged.measured(measure, all, launch, (copied, words), "shared-traffic");
             continue;
         }
         let words = format!(
-            "{times:.2} times the wavefronts that hold what each warp multiplies are loaded from shared memory"
+            "loads from shared memory take {times:.2} times the wavefronts that the multiplied elements fill"
         );
         judged.measured(measure, all, launch, (times, words), "shared-traffic");
     }

@@ -163,13 +163,13 @@ fn exchanged(product: &Product, wrong: &[(usize, usize)]) -> Option<Cause> {
     let name = if product.bits { "out" } else { "C" };
     Some(Cause {
         what: format!(
-            "{name}[{}][{}] holds what belongs to {name}[{row}][{column}], and so it is with most of the others",
+            "{name}[{}][{}] holds what belongs to {name}[{row}][{column}]; most other wrong elements are misplaced in the same way",
             first.0, first.1
         ),
         hint: match how {
-            None => "which index is the row and which the column, and where are they exchanged?".into(),
+            None => "which index is the row and which the column, and where are they swapped?".into(),
             Some(_) => {
-                "which term of an address tells these two elements apart, on the side that writes and on the one that reads?".into()
+                "which term of the address distinguishes these two elements, where they are written and where they are read?".into()
             }
         },
         mistake: "exchanged-indices",
@@ -239,25 +239,25 @@ fn steps(product: &Product, wrong: &[(usize, usize)], bk: u32) -> Option<Cause> 
     let first = |steps: &usize| agree(&sum(0..steps * bk));
     let last = |steps: &usize| agree(&sum(k.saturating_sub(steps * bk)..k));
     let what = if let Some(steps) = (1..count).find(first) {
-        format!("what is there are the sums of the first {steps} of {count} steps along K")
+        format!("C holds the sums of the first {steps} of {count} steps along K")
     } else if let Some(steps) = (1..count).find(last) {
-        format!("what is there are the sums of the last {steps} of {count} steps along K")
+        format!("C holds the sums of the last {steps} of {count} steps along K")
     } else if let Some(step) = (0..count).find(|at| count > 1 && agree(&without(step(*at)))) {
-        format!("what is missing in the sums is step {step} along K, counted from 0")
+        format!("the sums lack step {step} along K, counted from 0")
     } else if agree(&sum(k - 1..k)) {
         format!(
-            "what is there is the product of the last k, {}, alone",
+            "C holds only the product of the last k, {}",
             k - 1
         )
     } else if let Some(at) = (0..bk.min(k)).find(|at| agree(&without_each(*at))) {
-        format!("what is missing in the sums is k = {at} of each step of {bk}, counted from 0")
+        format!("the sums lack k = {at} of each step of {bk}, counted from 0")
     } else {
         return None;
     };
     Some(Cause {
         what,
         hint:
-            "from where to where does each loop over k go, and is every product added to the sum?"
+            "what are the bounds of each loop over k, and is every product added to the sum?"
                 .into(),
         mistake: "missing-step",
     })

@@ -103,7 +103,7 @@ pub fn block_barriers<'a>(measure: &Measure, all: &LaunchResults<'a>, judged: &m
         let waits = waits.values().sum::<u64>() as f64 / of_a_tile as f64;
         let each = executions as f64 / warps.max(1) as f64 + waits;
         let words = format!(
-            "each warp comes to {each:.2} barriers of several warps, on average, with waits for other warps at mbarriers"
+            "each warp executes {each:.2} barriers on average, including waits for other warps at mbarriers"
         );
         judged.measured(measure, all, launch, (each, words), "barrier-in-each-step");
     }
@@ -130,7 +130,7 @@ pub fn multiplying_producers<'a>(
         }
         let part = multiplying as f64 / of.max(1) as f64;
         let words = format!(
-            "{:.0}% of the tiles that are multiplied were copied by a warp that multiplies, too",
+            "{:.0}% of the tiles that are multiplied were copied by a warp that also multiplies",
             100.0 * part
         );
         judged.measured(measure, all, launch, (part, words), "too-few-stages");
@@ -144,7 +144,7 @@ pub fn box_bytes<'a>(measure: &Measure, all: &LaunchResults<'a>, judged: &mut Ju
             Some([a, b, _]) => a.columns.min(b.columns) * ELEMENT,
             None => 0,
         };
-        let words = format!("the boxes of A and B bring {bytes} bytes of a row, or more");
+        let words = format!("the boxes of A and B have rows of at least {bytes} bytes");
         judged.measured(measure, all, launch, (bytes.into(), words), "narrow-boxes");
     }
 }

@@ -61,10 +61,10 @@ pub fn judged(answer: Option<&Value>, right: u64) -> GradedAnswer {
     let right = number.is_some_and(|found| u64::try_from(found) == Ok(right));
     let said = match answer {
         Some(Value::Integer(found)) if right => format!("{found} is right"),
-        Some(Value::Integer(found)) => format!("{found} is not it"),
+        Some(Value::Integer(found)) => format!("{found} is wrong"),
         None => "no answer".into(),
         Some(Value::String(open)) if open == sheet::OPEN => "no answer".into(),
-        Some(other) => format!("no whole number, but a {}", other.type_str()),
+        Some(other) => format!("not a whole number but a {}", other.type_str()),
     };
     let number = number.is_some();
     GradedAnswer {
@@ -117,7 +117,7 @@ mod tests {
         assert!(check(&rubric, Some("=")).is_err());
         let (_, lines) = check(&rubric, Some("far = 3")).expect("TOML");
         assert!(
-            lines[0].contains("3 is not it") && lines[0].contains("lanes 0 and 1"),
+            lines[0].contains("3 is wrong") && lines[0].contains("lanes 0 and 1"),
             "{lines:?}"
         );
         assert!(

@@ -82,7 +82,7 @@ pub fn of(trial: &Trial, size: Size, on: &TrialLaunch) -> Option<Cause> {
             &format!(
                 "has B[{column}][{column}] times something other than A[{row}][{column}], such as the sum of several elements"
             ),
-            "which k do the two addresses name in each step, and do both go on to the next step together?",
+            "which k do the two addresses name in each step, and do both advance to the next step together?",
         ));
     };
     let (row, column) = (found.row, found.column);
@@ -94,12 +94,12 @@ pub fn of(trial: &Trial, size: Size, on: &TrialLaunch) -> Option<Cause> {
             &format!(
                 "has the product of A[{row}][{k}] and {with}, where {should} should be the factor"
             ),
-            "which k do the two addresses name at this moment, and do both go on to the next one together?",
+            "which k do the two addresses name at this moment, and do both advance to the next one together?",
         ),
         _ => cause(
             found,
             &format!("lacks the product of {should} and {with}"),
-            "does every loop over k cover all of it, does each operand hold the element that its place asks for, and is every product added?",
+            "does every loop over k cover all of it, does each operand hold the element that belongs there, and is every product added?",
         ),
     })
 }

@@ -35,7 +35,7 @@ pub fn around(all: &LaunchResults, line: u32) -> Option<String> {
         text += &format!("{executions:>10}  {}\n", instruction.text.trim());
     }
     if let Some(more @ 1..) = at_fault.len().checked_sub(INSTRUCTIONS) {
-        text += &format!("{:>10}  and {more} instructions more\n", "");
+        text += &format!("{:>10}  and {more} more instructions\n", "");
     }
     Some(text)
 }

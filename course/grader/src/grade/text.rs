@@ -70,10 +70,10 @@ pub fn provenance(grade: &Grade) -> String {
         (Some(secret), Some(_)) => format!("hidden sizes from secret {secret}"),
         (Some(secret), None) => format!("questions from secret {secret}"),
         (None, Some(_)) => {
-            "no secret: hidden sizes that anybody can find out, not those of a grade that counts"
+            "no secret: hidden sizes that anyone can find out, not those of the grade that counts"
                 .into()
         }
-        (None, None) => "no secret: the questions that everybody has".into(),
+        (None, None) => "no secret: the public questions".into(),
     };
     let compiler = evidence.compiler.as_deref();
     format!(

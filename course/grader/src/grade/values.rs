@@ -80,11 +80,11 @@ fn not_launched<'a>(
     );
     let (hint, mistake) = match endless {
         true => (
-            "does every loop come to its end, and how often does each go round?",
+            "does every loop end, and how many iterations does each have?",
             "deadlock",
         ),
         false => (
-            "the message names what there is too much of: what asks for it?",
+            "the message names the limit: what exceeds it?",
             "not-launched",
         ),
     };
@@ -138,7 +138,7 @@ fn wrong_values<'a>(
     };
     let (hint, mistake): (String, String) = if let Some(fault) = fault {
         (
-            "a fault ended the launch before C was written: see what the sanitizer says of it"
+            "a fault ended the launch before C was written: see the sanitizer's finding"
                 .to_owned(),
             sanitizer::mistake(fault).to_owned(),
         )

@@ -33,7 +33,7 @@ pub fn of(
             .filter(|line| !line.trim().is_empty())
             .take(SHOWN)
             .collect();
-        let hint = "the kernel compiles all the same, and may be wrong for this reason: begin here";
+        let hint = "the kernel compiles nevertheless, and this may be why it is wrong: begin here";
         let what = format!("the compiler warns:\n{}", lines.join("\n"));
         return Some(Complaint::new(what, hint, "compiler-warning"));
     }

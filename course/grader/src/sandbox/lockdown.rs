@@ -28,22 +28,22 @@ impl Lock {
     pub fn take(limits: Limits) -> Result<Self> {
         // Landlock restricts the calling thread and threads that it starts later.
         let threads = fs::read_dir("/proc/self/task")
-            .context("/proc is not there")?
+            .context("cannot read /proc")?
             .count();
         ensure!(
             threads == 1,
             "{threads} threads run before the lock is taken"
         );
-        no_files().with_context(|| format!("landlock is not to be had; {REMEDY}"))?;
+        no_files().with_context(|| format!("landlock is not available; {REMEDY}"))?;
         ensure!(
             denied(fs::read_dir("/")) && denied(fs::File::open("/proc/self/exe")),
-            "landlock is there and lets files be opened; {REMEDY}"
+            "landlock is enabled, but files can be opened; {REMEDY}"
         );
-        bounded(limits).context("limits of resources are not to be had")?;
-        few_calls().with_context(|| format!("seccomp is not to be had; {REMEDY}"))?;
+        bounded(limits).context("resource limits cannot be set")?;
+        few_calls().with_context(|| format!("seccomp is not available; {REMEDY}"))?;
         ensure!(
             fs::metadata("/").is_err(),
-            "seccomp is there and lets files be looked at; {REMEDY}"
+            "seccomp is enabled, but files can be examined; {REMEDY}"
         );
         Ok(Self(()))
     }
@@ -74,11 +74,11 @@ impl ToolsLock {
                     .add_rules(path_beneath_rules(read, AccessFs::from_read(ABI::V1)))?
                     .add_rules(path_beneath_rules(written, AccessFs::from_all(ABI::V1)))?)
             })
-            .with_context(|| format!("landlock is not to be had; {REMEDY}"))?;
+            .with_context(|| format!("landlock is not available; {REMEDY}"))?;
         enforce(ruleset)?;
         ensure!(
             denied(fs::read_dir("/")) && denied(fs::File::open("/proc/self/status")),
-            "landlock is there and lets files be opened; {REMEDY}"
+            "landlock is enabled, but files can be opened; {REMEDY}"
         );
         let seconds = u64::from(limits.seconds);
         let bytes = u64::from(limits.mebibytes) << 20;
@@ -88,7 +88,7 @@ impl ToolsLock {
             (Resource::Fsize, MOST_FILE, MOST_FILE),
             (Resource::Core, 0, 0),
         ])
-        .context("limits of resources are not to be had")?;
+        .context("resource limits cannot be set")?;
         Ok(Self(()))
     }
 }

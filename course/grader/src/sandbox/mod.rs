@@ -32,8 +32,8 @@ use serde::{Deserialize, Serialize};
 use wait_timeout::ChildExt;
 
 /// What to do if the lock is not available.
-const REMEDY: &str = "take Linux 5.13 or later on x86-64 or arm64 with landlock enabled (`lsm=landlock,…` at boot); a \
-    container or virtual machine of such a Linux will do, and so does the dev container of an exported course";
+const REMEDY: &str = "use Linux 5.13 or later on x86-64 or arm64 with landlock enabled (`lsm=landlock,…` at boot); a \
+    container or virtual machine with such a Linux works, too, and so does the dev container of an exported course";
 
 /// The size limit of a kernel's source.
 const MOST_SOURCE: usize = 1 << 20;
@@ -156,7 +156,7 @@ impl Sandboxed {
                 MOST_ANSWER >> 20
             ))),
             Some(status) if status.success() => serde_json::from_slice(&answer)
-                .map_err(|_| cannot(format!("{} is no ladder", self.program.display()))),
+                .map_err(|_| cannot(format!("{} is not the ladder", self.program.display()))),
             Some(status) => Err(self.stopped(status)),
         }
     }
@@ -191,13 +191,13 @@ impl Sandboxed {
 }
 
 const ENDLESS: &str =
-    "does a template, a macro, a constexpr loop or an #include go on without end?";
+    "is there a template, macro, constexpr loop or #include without end?";
 
 impl Compile for Sandboxed {
     fn compile(&self, source: &str, name: &str, options: &[String]) -> Result<String, Error> {
         let bytes = source.len();
         if bytes > MOST_SOURCE {
-            let log = format!("it has {bytes} bytes, and {MOST_SOURCE} are allowed");
+            let log = format!("it has {bytes} bytes, but only {MOST_SOURCE} are allowed");
             return Err(named(name, log));
         }
         let request = Request {
@@ -252,7 +252,7 @@ fn named(name: &str, log: String) -> Error {
 
 /// An error of the machine.
 fn cannot(why: String) -> Error {
-    Error::Locked(format!("kernels of others cannot be compiled here: {why}"))
+    Error::Locked(format!("untrusted kernels cannot be compiled here: {why}"))
 }
 
 /// Runs a process until it ends or the time is over; either way, it no longer exists afterwards. Returns its exit

@@ -283,7 +283,7 @@ pub mod tests {
         if stage == Stage::All {
             items.push(item("values at hidden sizes", right[2], 20.0, "likewise"));
         }
-        let words = "the worst access takes 4.00 times the wavefronts that are ideal";
+        let words = "the worst access takes 4.00 times the ideal number of wavefronts";
         items.push(item("mechanism", mechanism, 35.0, words));
         let complaint = || Reported {
             what: "line 133: ldmatrix(regA[m], &As[place(row, chunk)]);\n  lanes 0 and 2 meet"

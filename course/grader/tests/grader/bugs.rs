@@ -180,7 +180,7 @@ fn what_is_said_of_a_bug_is_judged() {
             (
                 with("cause", "\"missing-fence\""),
                 30.0,
-                "missing-fence is not it",
+                "missing-fence is not the cause",
             ),
             (with("cause", "3"), 30.0, "type integer"),
             (

@@ -15,7 +15,7 @@ pub fn between(before: &Results, after: Result<&Results, &String>) -> Option<Str
     let causes = causes(before, after);
     let causes = match &causes[..] {
         [] => {
-            "nothing that a grade rests on has changed: report this as a fault of the grader".into()
+            "no input of the grade has changed: please report this as a bug in the grader".into()
         }
         causes => causes.join(", "),
     };
@@ -111,7 +111,7 @@ mod tests_of_changes {
             "60 -> 30 (another rubric)\n  values: 60 -> 30 of 60: C is right at 1 of 2 sizes"
         );
         let same = between(&record(60.0, "a"), Ok(&record(30.0, "a"))).expect("a change");
-        assert!(same.contains("fault of the grader"), "{same}");
+        assert!(same.contains("bug in the grader"), "{same}");
         let gone = between(&record(60.0, "a"), Err(&"no file".into())).expect("a change");
         assert_eq!(gone, "60 -> not graded: no file");
     }
