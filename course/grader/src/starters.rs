@@ -66,7 +66,9 @@ pub fn of_solution(text: &str) -> Result<String> {
             ("//: starter", Part::Solution) => part = Part::Starter,
             ("//: end", Part::Starter) => part = Part::Shared,
             (marker, _) if marker.starts_with("//:") => {
-                bail!("line {number}: {marker} is out of order: the order is solution, starter, end")
+                bail!(
+                    "line {number}: {marker} is out of order: the order is solution, starter, end"
+                )
             }
             (_, Part::Solution) => {}
             (_, Part::Starter) => {

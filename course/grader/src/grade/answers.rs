@@ -34,8 +34,9 @@ pub fn judge(questions: &[Question], answers: &str, of: f64) -> (Vec<RubricItem>
         && other != name
     {
         let other: String = other.chars().take(20).collect();
-        let what =
-            format!("these answers are for the sheet {other:?}, but the sheet {name:?} is being graded");
+        let what = format!(
+            "these answers are for the sheet {other:?}, but the sheet {name:?} is being graded"
+        );
         let hint = "are these the questions that you were given? A personal sheet is graded with the teacher's secret";
         return refused(what, hint);
     }

@@ -31,8 +31,7 @@ pub fn predicted_clocks<'a>(measure: &Measure, all: &LaunchResults<'a>, judged: 
                 "the blocks of the SM that is timed compute {:.0}% of their share of C",
                 100.0 * if time.same { time.share } else { 0.0 }
             );
-            let hint =
-                "does every block have as much work as the others, and does it do that work itself?";
+            let hint = "does every block have as much work as the others, and does it do that work itself?";
             none(judged, what, hint);
             continue;
         }

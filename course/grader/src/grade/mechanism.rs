@@ -340,9 +340,8 @@ fn operand_traffic<'a>(measure: &Measure, all: &LaunchResults<'a>, judged: &mut 
         // A copy's bytes count twice, for global and for shared memory.
         let copied = (2 * copies.0 * WAVEFRONT) as f64 / copies.1.max(1) as f64;
         if copied > times {
-            let words = format!(
-                "cp.async takes {copied:.2} times the wavefronts that its bytes fill"
-            );
+            let words =
+                format!("cp.async takes {copied:.2} times the wavefronts that its bytes fill");
             judged.measured(measure, all, launch, (copied, words), "shared-traffic");
             continue;
         }

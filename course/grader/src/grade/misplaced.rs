@@ -245,10 +245,7 @@ fn steps(product: &Product, wrong: &[(usize, usize)], bk: u32) -> Option<Cause> 
     } else if let Some(step) = (0..count).find(|at| count > 1 && agree(&without(step(*at)))) {
         format!("the sums lack step {step} along K, counted from 0")
     } else if agree(&sum(k - 1..k)) {
-        format!(
-            "C holds only the product of the last k, {}",
-            k - 1
-        )
+        format!("C holds only the product of the last k, {}", k - 1)
     } else if let Some(at) = (0..bk.min(k)).find(|at| agree(&without_each(*at))) {
         format!("the sums lack k = {at} of each step of {bk}, counted from 0")
     } else {
@@ -256,9 +253,8 @@ fn steps(product: &Product, wrong: &[(usize, usize)], bk: u32) -> Option<Cause> 
     };
     Some(Cause {
         what,
-        hint:
-            "what are the bounds of each loop over k, and is every product added to the sum?"
-                .into(),
+        hint: "what are the bounds of each loop over k, and is every product added to the sum?"
+            .into(),
         mistake: "missing-step",
     })
 }

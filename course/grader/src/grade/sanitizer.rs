@@ -247,10 +247,9 @@ fn advice(finding: &Finding) -> (&'static str, &'static str) {
             "exited-block",
             "what keeps a block of the cluster from exiting while others still use its shared memory?",
         ),
-        FindingKind::InvalidCall(_) | FindingKind::InvalidRegisters(_) => (
-            NO_MISTAKE,
-            "the message names the limit: what exceeds it?",
-        ),
+        FindingKind::InvalidCall(_) | FindingKind::InvalidRegisters(_) => {
+            (NO_MISTAKE, "the message names the limit: what exceeds it?")
+        }
     }
 }
 

@@ -138,8 +138,7 @@ fn wrong_values<'a>(
     };
     let (hint, mistake): (String, String) = if let Some(fault) = fault {
         (
-            "a fault ended the launch before C was written: see the sanitizer's finding"
-                .to_owned(),
+            "a fault ended the launch before C was written: see the sanitizer's finding".to_owned(),
             sanitizer::mistake(fault).to_owned(),
         )
     } else if let Some(cause) = cause {

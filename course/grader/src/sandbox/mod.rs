@@ -190,8 +190,7 @@ impl Sandboxed {
     }
 }
 
-const ENDLESS: &str =
-    "is there a template, macro, constexpr loop or #include without end?";
+const ENDLESS: &str = "is there a template, macro, constexpr loop or #include without end?";
 
 impl Compile for Sandboxed {
     fn compile(&self, source: &str, name: &str, options: &[String]) -> Result<String, Error> {

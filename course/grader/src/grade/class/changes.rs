@@ -14,9 +14,7 @@ pub fn between(before: &Results, after: Result<&Results, &String>) -> Option<Str
     }
     let causes = causes(before, after);
     let causes = match &causes[..] {
-        [] => {
-            "no input of the grade has changed: please report this as a bug in the grader".into()
-        }
+        [] => "no input of the grade has changed: please report this as a bug in the grader".into(),
         causes => causes.join(", "),
     };
     let [old, new] = [before.score, after.score].map(points);
