@@ -1,4 +1,4 @@
-//! A Chromium of our own: found, started with an empty profile, ended with the test.
+//! A private Chromium: started with an empty profile, ended with the test.
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -9,10 +9,10 @@ use serde_json::json;
 use crate::connection::Connection;
 use crate::page::Page;
 
-/// Names a browser that is not on the path.
+/// Names a browser that is not in PATH.
 pub const PATH: &str = "GEMM_CHROMIUM";
 
-/// What it is called, by whoever packaged it.
+/// Executable names, depending on who packaged it.
 const NAMES: [&str; 5] = [
     "chromium",
     "chromium-browser",
@@ -21,7 +21,8 @@ const NAMES: [&str; 5] = [
     "chrome",
 ];
 
-/// It does nothing on its own: no window, no first run, no call home. The sandbox needs rights that a
+/// Does nothing unasked: no window, no first-run page, no network requests. The sandbox needs permissions that a
+/// container lacks; the pages are our own.
 /// container lacks; the pages are ours.
 const FLAGS: [&str; 12] = [
     "--headless",
