@@ -6,6 +6,7 @@ mod chromium;
 mod connection;
 mod firefox;
 mod page;
+mod process;
 mod script;
 mod server;
 

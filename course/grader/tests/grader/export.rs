@@ -162,7 +162,6 @@ fn holds(text: &str, line: &str) -> bool {
 
 /// Every command that the book runs finds its files and its program in the students' repository, or README.md says
 /// there that it does not.
-/// does not.
 #[test]
 fn the_books_commands_run_in_the_export() {
     let elsewhere = [
