@@ -161,7 +161,7 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
                      :: "r"(address(&s.C[n / 2][row * PANEL + (chunk ^ row / 2 % 4) * 8])),
                         "r"(c[0]), "r"(c[1]), "r"(c[2]), "r"(c[3]) : "memory");
     }
-    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");       // makes all threads' stores visible to TMA
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");       // stores of all threads become visible to TMA
     __syncthreads();
     if (threadIdx.x == 0) {
         for (int panel = 0; panel < BN / PANEL; ++panel)

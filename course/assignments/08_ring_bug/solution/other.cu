@@ -222,7 +222,7 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
                     *(unsigned*)&s.C[row * BN + (chunk ^ row % 8) * CHUNK + lane % 4 * 2] =
                         float2_to_half2(acc[m][n][half * 2], acc[m][n][half * 2 + 1]);
                 }
-        asm volatile("fence.proxy.async.shared::cta;" ::: "memory");       // makes all threads' stores visible to TMA
+        asm volatile("fence.proxy.async.shared::cta;" ::: "memory");       // stores of all threads become visible to TMA
         consumers_barrier();
         if (threadIdx.x == 0)
             store(C, tileCol, tileRow, s.C);

@@ -230,7 +230,7 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
             *(unsigned*)&s.C[row * BN + (n ^ row / 2 % 4) * CHUNK + lane % 4 * 2] =
                 float2_to_half2(acc[n][half * 2], acc[n][half * 2 + 1]);
         }
-    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");       // makes all threads' stores visible to TMA
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");       // stores of all threads become visible to TMA
     named_barrier();
     if (threadIdx.x == 0) {
         tma_store(C, tileCol, tileRow, s.C);

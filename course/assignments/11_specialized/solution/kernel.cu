@@ -243,7 +243,7 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
             *(unsigned*)&s.C[n / 8][row * PANEL + (chunk ^ (row & 7)) * CHUNK + lane % 4 * 2] =
                 float2_to_half2(acc[n * 4 + half * 2], acc[n * 4 + half * 2 + 1]);
         }
-    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");       // makes all threads' stores visible to TMA
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");       // stores of all threads become visible to TMA
     named_barrier();
     if (threadIdx.x == 0) {
         for (int panel = 0; panel < BN / PANEL; ++panel)

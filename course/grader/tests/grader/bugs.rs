@@ -175,7 +175,7 @@ fn what_is_said_of_a_bug_is_judged() {
             (
                 with("cause", "\"gremlins\""),
                 30.0,
-                "is none of missing-wait",
+                "is not one of missing-wait",
             ),
             (
                 with("cause", "\"missing-fence\""),
