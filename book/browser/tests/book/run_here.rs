@@ -88,7 +88,7 @@ fn a_claim_can_be_tried() {
     page.fill("#tried [name=ld]", "32").expect("a field");
     let said = again(&mut page);
     assert!(
-        said.contains("differ from those of the run before"),
+        said.contains("differ from those of the previous run"),
         "{said}"
     );
     no_problems(&mut page);

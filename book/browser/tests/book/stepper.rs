@@ -106,7 +106,7 @@ fn is_at(page: &mut Page<'_>, native: &mut Native, steps: &Steps, at: usize, lan
     };
     let writers = writers.iter().map(words).collect::<Vec<_>>().join("; ");
     let writers = if writers.is_empty() {
-        "nobody yet"
+        "no warp yet"
     } else {
         &writers
     };
@@ -209,8 +209,8 @@ fn a_rung_forwards_and_back() {
         at = steps.next_wait(at);
         let text = page.text("[data-barrier='0']").expect("a barrier");
         let expected = match arrived {
-            8 => "nobody waits; complete 1 time".to_owned(),
-            _ => format!("{arrived} of 8 warps are there"),
+            8 => "no warp waits; complete 1 time".to_owned(),
+            _ => format!("{arrived} of 8 warps have arrived"),
         };
         assert!(text.contains(&expected), "{arrived}: {text}");
     }
@@ -244,7 +244,7 @@ fn a_rung_forwards_and_back() {
     page.click(".st-map").expect("the map");
     let key = page.text(".st-scroll + .ia-key").expect("words");
     assert!(
-        key.contains("bank 16: 0x00000000") && key.contains("nobody has written it"),
+        key.contains("bank 16: 0x00000000") && key.contains("it has not been written"),
         "{key}"
     );
     no_problems(&mut page);
@@ -347,7 +347,7 @@ fn copies_land_and_end_a_phase() {
     };
     let text = page.text(&selector).expect("an mbarrier");
     assert!(
-        text.contains("phase 1, parity 1, 1 of 1 arrival pending, 0 bytes to come"),
+        text.contains("phase 1, parity 1, 1 of 1 arrival pending, 0 bytes pending"),
         "{text}"
     );
     assert_eq!(flying(&mut page), issued - landed.len());
@@ -370,7 +370,7 @@ fn copies_land_and_end_a_phase() {
     let text = page.text(&selector).expect("an mbarrier");
     assert!(
         text.contains(&format!(
-            "phase 0, parity 0, 0 of 1 arrival pending, {bytes} bytes to come"
+            "phase 0, parity 0, 0 of 1 arrival pending, {bytes} bytes pending"
         )),
         "{text}"
     );

@@ -93,7 +93,7 @@ fn a_cell_its_bits_and_its_trace() {
         .expect("a cell");
     // Slot 2 of row 5 holds column 2 ^ 5 = 7.
     assert!(page.text(".ia-address .ia-said").expect("words").starts_with(
-        "Row 5, column 7, elements 56–63 of its row, starts at byte 752 and lies at byte 672: slot 2 of row 5, banks 8–11."
+        "Row 5, column 7, elements 56–63 of its row, starts at byte 752 and is stored at byte 672: slot 2 of row 5, banks 8–11."
     ));
     let bits = "[...document.querySelectorAll('.ia-bits tbody tr')].map((row) => [...row.children].map((cell) => cell.textContent).join(' '))";
     let bits: Vec<String> =
