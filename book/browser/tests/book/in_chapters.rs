@@ -279,7 +279,10 @@ fn lanes_of_ldmatrix() {
         page.press("ArrowRight").expect("a key");
         let said = page.text("[data-lane-says]").expect("words");
         let (named, held) = (&of["addresses"][13], &of["at"][13][1]);
-        let names = format!("Lane 13 gives the address of row {} of matrix {}", named[1], named[0]);
+        let names = format!(
+            "Lane 13 gives the address of row {} of matrix {}",
+            named[1], named[0]
+        );
         assert!(said.starts_with(&names), "{said}");
         assert!(
             said.contains(&format!("r0.hi = ({}, {})", held[0], held[1])),
