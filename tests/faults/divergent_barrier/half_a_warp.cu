@@ -1,5 +1,5 @@
-// Not all threads of the warp reach the barrier. cargo ladder emulate: --grid 1 --block 64 --arg
-// u32[256]
+// Not all threads of the warp reach the barrier.
+// cargo ladder emulate: --grid 1 --block 64 --arg u32[256]
 extern "C" __global__ void k(unsigned* out)
 {
     __shared__ unsigned tile[64];
