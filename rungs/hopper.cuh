@@ -1,15 +1,15 @@
-// Hopper's instructions for tiles, one function each: mbarrier, TMA, wgmma, and what orders them; and a barrier of the whole
-// grid. Rungs 09 to 16 include this file. PTX ISA: "mbarrier", "Data Movement and Conversion Instructions", "Asynchronous Warpgroup Level Matrix
-// Multiply-Accumulate Instructions", "Parallel Synchronization and Communication Instructions".
+// Hopper's instructions for tiles, one function each: mbarrier, TMA, wgmma, and fences; and a barrier of the whole grid. Rungs 09 to 16 include
+// this file. PTX ISA: "mbarrier", "Data Movement and Conversion Instructions", "Asynchronous Warpgroup Level Matrix Multiply-Accumulate
+// Instructions", "Parallel Synchronization and Communication Instructions".
 #pragma once
 
-// What the host encodes with cuTensorMapEncodeTiled: where a matrix is, its shape, and the box that TMA copies.
+// A tensor map, which the host encodes with cuTensorMapEncodeTiled: address and shape of a matrix, and the box that TMA copies.
 struct alignas(64) TensorMap { unsigned char opaque[128]; };
 
 // An address in shared memory, as these instructions take it.
 __device__ unsigned address(const void* shared) { return (unsigned)__cvta_generic_to_shared(shared); }
 
-// ---- mbarrier: a phase is complete when all arrivals and all expected bytes are there ----
+// ---- mbarrier: a phase completes when all arrivals and all expected bytes have come ----
 
 __device__ void mbarrier_init(unsigned long long* barrier, int arrivals)
 {
@@ -19,7 +19,7 @@ __device__ void mbarrier_init(unsigned long long* barrier, int arrivals)
 // Makes initialised barriers visible to TMA.
 __device__ void fence_mbarrier_init() { asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); }
 
-// Arrives, and announces that TMA will bring this many bytes.
+// Arrives, and makes the phase expect this many bytes from TMA.
 __device__ void mbarrier_expect(unsigned long long* barrier, int bytes)
 {
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" :: "r"(address(barrier)), "r"(bytes) : "memory");
@@ -31,7 +31,7 @@ __device__ void mbarrier_arrive(unsigned long long* barrier)
     asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" :: "r"(address(barrier)) : "memory");
 }
 
-// Waits until the phase of this parity is complete. The first has parity 0: of a new barrier, parity 1 is complete.
+// Waits for the completion of the phase with this parity. The first phase has parity 0; before it, parity 1 counts as complete.
 __device__ void mbarrier_wait(unsigned long long* barrier, int parity)
 {
     asm volatile("{.reg .pred done;\n"
@@ -39,13 +39,13 @@ __device__ void mbarrier_wait(unsigned long long* barrier, int parity)
                  :: "r"(address(barrier)), "r"(parity) : "memory");
 }
 
-// Threads of one block that pass this number wait for each other, until `threads` have arrived.
+// Threads of a block that pass the same number wait for each other, until `threads` of them have arrived.
 __device__ void named_barrier(int number, int threads)
 {
     asm volatile("bar.sync %0, %1;" :: "r"(number), "r"(threads) : "memory");
 }
 
-// ---- TMA: one thread copies a box, named by its first column and row ----
+// ---- TMA: one thread copies a box, given its first column and row ----
 
 __device__ void tma_load(void* to, const TensorMap& map, int column, int row, unsigned long long* barrier)
 {
@@ -53,17 +53,17 @@ __device__ void tma_load(void* to, const TensorMap& map, int column, int row, un
                  :: "r"(address(to)), "l"(&map), "r"(column), "r"(row), "r"(address(barrier)) : "memory");
 }
 
-// Brings a box to L2.
+// Prefetches a box to L2.
 __device__ void tma_prefetch(const TensorMap& map, int column, int row)
 {
     asm volatile("cp.async.bulk.prefetch.tensor.2d.L2.global.tile [%0, {%1, %2}];"
                  :: "l"(&map), "r"(column), "r"(row) : "memory");
 }
 
-// Brings a tensor map to the cache from which TMA reads it.
+// Prefetches a tensor map to the cache from which TMA reads it.
 __device__ void prefetch_map(const TensorMap& map) { asm volatile("prefetch.tensormap [%0];" :: "l"(&map) : "memory"); }
 
-// Makes what this thread wrote to shared memory visible to TMA and wgmma, the async proxy.
+// Makes this thread's writes to shared memory visible to TMA and wgmma, the async proxy.
 __device__ void fence_proxy_async() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 
 // Stores a box, as one group of stores.
@@ -74,7 +74,7 @@ __device__ void tma_store(const TensorMap& map, int column, int row, const void*
                  :: "l"(&map), "r"(column), "r"(row), "r"(address(from)) : "memory");
 }
 
-// Waits until TMA has read what this thread stores, except the PENDING latest groups.
+// Waits until TMA has read the source of all but this thread's PENDING latest groups of stores.
 template <int PENDING>
 __device__ void tma_store_wait() { asm volatile("cp.async.bulk.wait_group.read %0;" :: "n"(PENDING) : "memory"); }
 
@@ -97,7 +97,7 @@ __device__ void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;"
 template <int PENDING>
 __device__ void wgmma_wait() { asm volatile("wgmma.wait_group.sync.aligned %0;" :: "n"(PENDING) : "memory"); }
 
-// Ten operands in one word: NAMES(1) is "%10, %11, ... %19, ", FLOATS(1) the registers c[10] to c[19].
+// Ten operands at once: NAMES(1) is "%10, %11, ... %19, ", FLOATS(1) the registers c[10] to c[19].
 #define NAMES(t) "%" #t "0, %" #t "1, %" #t "2, %" #t "3, %" #t "4, %" #t "5, %" #t "6, %" #t "7, %" #t "8, %" #t "9, "
 #define FLOATS(t) "+f"(c[t##0]), "+f"(c[t##1]), "+f"(c[t##2]), "+f"(c[t##3]), "+f"(c[t##4]), \
                   "+f"(c[t##5]), "+f"(c[t##6]), "+f"(c[t##7]), "+f"(c[t##8]), "+f"(c[t##9])
@@ -135,7 +135,7 @@ __device__ void wgmma(float (&c)[128], unsigned long long a, unsigned long long 
                  : "l"(a), "l"(b), "r"(accumulate));
 }
 
-// dec: each warp returns registers to the block's pool, down to REGISTERS a thread; inc: it waits until it has as many.
+// dec: each warp returns registers to the block's pool, down to REGISTERS per thread; inc: waits until it has that many.
 template <int REGISTERS>
 __device__ void setmaxnreg_dec() { asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" :: "n"(REGISTERS)); }
 template <int REGISTERS>
@@ -150,7 +150,7 @@ __device__ unsigned float2_to_half2(float low, float high)
     return h;
 }
 
-// Four 8x8 matrices: lane l names row l % 8 of matrix l / 8.
+// Four 8x8 matrices: lane l gives the address of row l % 8 of matrix l / 8.
 __device__ void stmatrix(void* row, const unsigned* r)
 {
     asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};"
@@ -159,28 +159,28 @@ __device__ void stmatrix(void* row, const unsigned* r)
 
 // ---- launches that overlap (programmatic dependent launch) ----
 
-// Once every block has done this or exited, blocks of the next launch on the stream may be scheduled.
+// Once every block has executed this or exited, blocks of the next launch on the stream may be scheduled.
 __device__ void launch_dependents() { asm volatile("griddepcontrol.launch_dependents;" ::: "memory"); }
 
-// Waits until the launch before is complete and what it wrote is visible.
+// Waits until the previous launch is complete and its writes are visible.
 __device__ void wait_for_previous_launch() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
 
-// ---- clusters of blocks, which reach each other's shared memory ----
+// ---- clusters of blocks, which can access each other's shared memory ----
 
-// Waits for all threads of the cluster. Arrivals are relaxed: fence_mbarrier_init releases what has to be visible.
+// Waits for all threads of the cluster. Arrivals are relaxed, because fence_mbarrier_init releases the barriers.
 __device__ void cluster_barrier()
 {
     asm volatile("barrier.cluster.arrive.relaxed.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::: "memory");
 }
 
-// Arrives at the mbarrier at the same place in the shared memory of the block with this rank.
+// Arrives at the mbarrier at the same address in the shared memory of the block with this rank.
 __device__ void mbarrier_arrive(unsigned long long* barrier, int rank)
 {
     asm volatile("{.reg .b32 remote;\nmapa.shared::cluster.u32 remote, %0, %1;\n"
                  "mbarrier.arrive.shared::cluster.b64 _, [remote];}" :: "r"(address(barrier)), "r"(rank) : "memory");
 }
 
-// Copies a box to the same place in the shared memory of each block whose bit is set, and its bytes count at the mbarrier
+// Copies a box to the same address in the shared memory of each block whose bit is set; its bytes count at the mbarrier
 // of each.
 __device__ void tma_multicast(void* to, const TensorMap& map, int column, int row, unsigned long long* barrier, int blocks)
 {
@@ -191,14 +191,14 @@ __device__ void tma_multicast(void* to, const TensorMap& map, int column, int ro
 
 // ---- a barrier of the whole grid, all of whose blocks must be resident ----
 
-// Every fourth wave, the first block of each cluster waits for those of all others. Else clusters drift apart, until what one
-// has loaded has left L2 when another asks for it. Between launches, `arrivals` is 0.
+// Every fourth wave, the first block of each cluster waits for those of all others. Otherwise clusters drift apart, until
+// data that one has loaded has left L2 when another needs it. Between launches, `arrivals` is 0.
 __device__ void grid_barrier(unsigned& arrivals, int rank, int tile, int tiles, int clusters)
 {
     constexpr int WAVES = 4;                           // from one barrier to the next
     const int wave = tile / clusters, barriers = (tiles / clusters - 1) / WAVES;
     if (rank > 0 || wave == 0 || wave % WAVES > 0 || wave / WAVES > barriers)
         return;
-    atomicInc(&arrivals, barriers * clusters - 1);     // the last arrival makes it 0
+    atomicInc(&arrivals, barriers * clusters - 1);     // the last arrival resets it to 0
     for (unsigned now; (now = *(volatile unsigned*)&arrivals) != 0 && now < wave / WAVES * clusters;) {}
 }

@@ -1,5 +1,5 @@
-// The fragment explorer: which thread holds which element of a matrix, and the other way round; for ldmatrix also which row a lane
-// names, and what the rows of a tile cost. It is a page of its own, and a figure in chapters.
+// The fragment explorer: which thread holds which element of a matrix, and vice versa; for ldmatrix also which row address a lane
+// gives, and what the rows of a tile cost. It is a separate page, and a figure in chapters.
 (() => {
   "use strict";
   const { ui, places } = globalThis.gemm;
@@ -12,7 +12,7 @@
     shape: [...MMA, "wgmma", ...MATRICES], operand: ["a", "b", "c"],
     n: range(32).map((i) => 8 * (i + 1)), tile: [16, 32, 64, 128, 256], pad: [0, 8, 16, 32, 48, 64],
   };
-  // Of a warpgroup's accumulator: the rows of a warp, and columns that are shown at a time.
+  // For a warpgroup's accumulator: the rows of a warp, and the columns that are shown at a time.
   const OF_A_WARP = 16;
   const MOST = 16;
   const OPERANDS = { a: "A, M × K", b: "B, K × N", c: "C and D, M × N" };
@@ -21,7 +21,7 @@
   const operandOf = ({ shape, operand }) => (shape === "wgmma" ? "c" : MMA.includes(shape) ? operand : null);
 
   const made = new Map();
-  /** The fragment of a state: what the engine says, and who holds each row and column. */
+  /** The fragment of a state: the engine's answer, and the holder of each row and column. */
   function fragmentOf(ask, state) {
     const [shape, operand] = [shapeOf(state), operandOf(state)];
     const name = operand ? `${shape} ${operand}` : shape;
@@ -45,7 +45,7 @@
     return { row, column };
   }
 
-  /** Register and half of an element: halves only where two share a register. */
+  /** Register and half of an element; the half only if two elements share a register. */
   function registerOf({ packing }, element) {
     const half = packing === 1 ? null : element % 2 === 0 ? "low" : "high";
     return { register: Math.floor(element / packing), half };
@@ -61,7 +61,7 @@
     return half ? `r${register}.${half === "low" ? "lo" : "hi"}` : `r${register}`;
   };
 
-  /** The part that is shown: of a warpgroup one warp, of wide accumulators some columns. */
+  /** The part that is shown: one warp of a warpgroup, some columns of a wide accumulator. */
   function windowOf(state, fragment) {
     const columns = Math.min(fragment.columns, MOST);
     const rows = fragment.kind === "wgmma" ? OF_A_WARP : fragment.rows;
@@ -136,7 +136,7 @@
       const threads = h("div", { class: "ia-half", "data-part": "threads" });
       const said = h("p", { class: "ia-said", "aria-live": "polite" }, sentence(fragment, at));
 
-      /** Marks what one thread holds, and the element itself, in both tables. */
+      /** Marks one thread's elements, and the selected element, in both tables. */
       function mark(thread, element) {
         for (const cell of shown.querySelectorAll("td[data-thread]")) {
           const isThread = Number(cell.dataset.thread) === thread;
@@ -253,7 +253,7 @@
         type: "button", "data-page": name, disabled: !isPossible,
         onclick: () => {
           set(change);
-          // The button that was pressed has been drawn anew, and perhaps leads nowhere now.
+          // The pressed button has been redrawn, and may be disabled now.
           const button = shown.querySelector(`[data-page="${name}"]`);
           (button.disabled ? shown.querySelector(".ia-pages button:not(:disabled)") : button)?.focus();
         },
@@ -286,7 +286,7 @@
     draw();
   }
 
-  /** Who holds it, in words. */
+  /** A sentence about the holder of an element. */
   function sentence(fragment, { row, column }) {
     const { thread, element } = holderOf(fragment, row, column);
     const who = fragment.threads > 32 ? `thread ${thread} (warp ${Math.floor(thread / 32)}, lane ${thread % 32})` : `lane ${thread}`;
@@ -296,19 +296,19 @@
     return `${where}: ${who}, element ${element}, in ${registerName(fragment, element)}.`;
   }
 
-  /** What a lane names, and what it holds. */
+  /** A sentence about the row address that a lane gives and the elements that it holds. */
   function laneSays(fragment, thread, view) {
     const held = view.elements.map((element) => {
       const { row, column } = elementAt(fragment, thread, element);
       return `${shortName(fragment, element)} = (${row}, ${column})`;
     });
     const [matrix, line] = (fragment.kind === "matrices" && fragment.addresses[thread]) || [];
-    const names = fragment.kind !== "matrices" ? "" : matrix === undefined ? "names no row" : `names row ${line} of matrix ${matrix}, in dashes below`;
+    const names = fragment.kind !== "matrices" ? "" : matrix === undefined ? "gives no row address" : `gives the address of row ${line} of matrix ${matrix}, in dashes below`;
     return h("p", { class: "ia-said", "aria-live": "polite", "data-lane-says": thread },
       `${fragment.threads > LANES ? "Thread" : "Lane"} ${thread} ${names ? `${names}, and ` : ""}holds ${held.join(", ")}.`);
   }
 
-  /** The rows of the matrices in a tile, as rung 04 names them: row lane % 16, chunk lane / 16; and what they meet in the banks. */
+  /** The rows of the matrices in a tile, addressed as in rung 04: row lane % 16, chunk lane / 16; and their conflicts. */
   function inTile(ask, state, fragment, lane, onPick) {
     if (fragment.kind !== "matrices") return null;
     const rowBytes = state.tile + state.pad;
@@ -330,7 +330,7 @@
       h("p", { class: "ia-key" }, "A line is a wavefront, a column a bank, a number the lane that names the row."));
   }
 
-  /** For ldmatrix and stmatrix: whose address it is. */
+  /** For ldmatrix and stmatrix: the lane that gives a row's address. */
   function address(fragment, { row }) {
     if (fragment.kind !== "matrices") return null;
     const lane = range(LANES).find((lane) => {
@@ -340,7 +340,7 @@
     const unused = LANES - 8 * fragment.count;
     return h("p", { class: "ia-key" },
       `Lane ${lane} gives the address of this row's 16 bytes. `,
-      unused > 0 ? `The addresses of ${count(unused, "lane")}, ${span(LANES - unused, LANES - 1)}, are not looked at.` : "");
+      unused > 0 ? `The addresses of ${count(unused, "lane")}, ${span(LANES - unused, LANES - 1)}, are ignored.` : "");
   }
 
   function commandOf(state) {

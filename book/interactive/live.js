@@ -2,7 +2,7 @@
 //
 // gemm.live.possible          whether this browser can run it
 // gemm.live.ask()             a promise of a function that answers a request at once, in this page
-// gemm.live.run(request, …)   { answer, stop }: the same in a worker, which does not hold the page up
+// gemm.live.run(request, …)   { answer, stop }: the same in a worker, which does not block the page
 //
 // Requests and answers are listed in book/live/README.md. From disk Chromium opens neither modules nor workers by their
 // address, so the module comes as text in a script and the worker from a Blob.
@@ -13,7 +13,7 @@
   const possible = typeof WebAssembly === "object" && typeof Worker === "function"
     && typeof DecompressionStream === "function" && typeof Blob === "function";
 
-  /** The engine behind one function, from an instance of the module. Also the worker's text, so it needs nothing from here. */
+  /** The engine as one function, from an instance of the module. The worker gets this text, too, so it uses nothing from here. */
   function engine(instance) {
     const { memory, request, call, answer } = instance.exports;
     return (question) => {
@@ -29,7 +29,7 @@
 
   const waiting = new Map();
 
-  /** Loads a script of the book once; it calls `arrived` with its name. */
+  /** Loads a script of the book once; the script calls `arrived` with its name. */
   function arrival(name, path) {
     if (!waiting.has(name)) {
       const entry = {};
@@ -48,7 +48,7 @@
 
   const arrived = (name, what) => waiting.get(name)?.resolve(what);
 
-  /** Bytes of base64, unpacked. */
+  /** Decodes and unpacks base64. */
   async function unpacked(text) {
     const packed = Uint8Array.from(atob(text), (one) => one.charCodeAt(0));
     const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
@@ -79,7 +79,7 @@
     return here;
   }
 
-  /** What the worker does: it is given the module, files and a request, once. */
+  /** The worker's code: it gets the module, files and a request, once. */
   function work(engine) {
     onmessage = async ({ data: { module, files, request } }) => {
       let instance = null;
@@ -107,10 +107,10 @@
     return address;
   };
 
-  /** A request that is stopped is neither answered nor refused otherwise. */
+  /** Rejects a request that was stopped. */
   class Stopped extends Error {}
 
-  /** Answers a request in a worker, with the files of these bundles at hand. `onProgress(done, all)` hears of blocks. */
+  /** Answers a request in a worker that has the files of these bundles. Calls `onProgress(done, all)` with numbers of blocks. */
   function run(request, { bundles = [], files = {}, onProgress = () => {} } = {}) {
     let worker = null;
     let refuse = null;

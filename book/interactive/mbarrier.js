@@ -1,10 +1,10 @@
-// An mbarrier, operation by operation: the reader's or a chapter's, forwards and back, with its state after each from the engine.
+// An mbarrier, operation by operation, forwards and back; the engine computes the state after each.
 (() => {
   "use strict";
   const { ui, places } = globalThis.gemm;
   const { h, count: counted } = ui;
 
-  // As in the address: a letter and a number, with commas between. The names are those of PTX.
+  // As in the address: a letter and a number, separated by commas. The names are those of PTX.
   const OPERATIONS = {
     x: ["arrive_expect_tx", (bytes) => `arrive.expect_tx ${bytes}`],
     e: ["expect_tx", (bytes) => `expect_tx ${bytes}`],
@@ -27,7 +27,7 @@
   const partsOf = (ops) => (ops === "" ? [] : ops.split(","));
   const wordsOf = (part) => OPERATIONS[part[0]][1](Number(part.slice(1)));
 
-  /** The states, first that of init; each with whether wait(0) and wait(1) pass there. After an error there are no more. */
+  /** The states, beginning with that after init; each with whether wait(0) and wait(1) pass. An error ends the list. */
   function statesOf(ask, { count }, parts) {
     const waits = [{ wait: 0 }, { wait: 1 }];
     const operations = parts.flatMap((part) => [{ [OPERATIONS[part[0]][0]]: Number(part.slice(1)) }, ...waits]);
@@ -38,14 +38,14 @@
     });
   }
 
-  /** What to say of the state after an operation. */
+  /** A sentence about the state after an operation. */
   function sentence(state, part) {
     if (state.error) return `This is an error: ${state.error}.`;
     const hangs = state.stuck && part?.[0] === "w" && !state.passes;
     const what = part === null ? "init" : wordsOf(part);
     const did = state.completes ? "it completes the phase" : state.passes === undefined ? null : state.passes ? "it passes" : "it waits";
     const why = hangs
-      ? ` All arrivals are there, and so only bytes can end this phase: unless ${state.bytes > 0 ? `exactly ${counted(state.bytes, "byte")} more come` : "as many more bytes are announced as came too many"}, this wait hangs for ever.`
+      ? ` All arrivals have come, so only bytes can complete this phase: unless ${state.bytes > 0 ? `exactly ${counted(state.bytes, "byte")} more come` : "the surplus bytes are expected later"}, this wait never ends.`
       : "";
     return `${what}${did ? `: ${did}` : ""}. Now ${state.words}.${why}`;
   }
@@ -70,7 +70,7 @@
       draw();
     }
     const move = (by) => set({ at: Math.min(Math.max(state.at + by, 0), partsOf(state.ops).length) });
-    /** Does an operation here; those that came later are dropped. */
+    /** Performs an operation here; later ones are dropped. */
     const does = (part) => {
       const parts = partsOf(state.ops).slice(0, state.at);
       if (parts.length < MOST) set({ ops: [...parts, part].join(","), at: parts.length + 1 });
@@ -79,7 +79,7 @@
     root.addEventListener("keydown", (event) => {
       const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
       if (!by || event.target.matches("input") || event.altKey || event.ctrlKey || event.metaKey) return;
-      // The book turns its pages with the same keys.
+      // mdBook turns pages with the same keys.
       event.preventDefault();
       event.stopPropagation();
       move(by);
@@ -143,7 +143,7 @@
       said.classList.toggle("mb-bad", Boolean(now.error) || isHung);
       const passes = (one) => (one === undefined ? "–" : one ? "passes" : "waits");
       shown.replaceChildren(
-        ui.facts([["phase", now.phase], ["parity", now.parity], ["pending arrivals", `${now.pending} of ${now.expected}`], ["bytes to come", now.bytes],
+        ui.facts([["phase", now.phase], ["parity", now.parity], ["pending arrivals", `${now.pending} of ${now.expected}`], ["bytes pending", now.bytes],
           ["wait(0)", passes(now.waits[0])], ["wait(1)", passes(now.waits[1])]]),
         h("div", { class: "ia-scroll", tabindex: "0", role: "region", "aria-label": "all operations so far and to come" },
           h("table", { class: "mb-steps" },

@@ -1,4 +1,4 @@
-// Merging: the addresses of a warp's wide accesses, lane by lane, as the reader sets them, and the phases that come of them.
+// Merging: the addresses of a warp's wide access, lane by lane, as the reader sets them, and the resulting phases.
 (() => {
   "use strict";
   const { ui, places } = globalThis.gemm;

@@ -1,5 +1,5 @@
-// The pipeline: what the warps of an SM do in two steps of rung 06, by the clock, for as many stages, such a latency and such a
-// time of a multiplication as the reader sets.
+// The pipeline: the predicted timeline of an SM's warps over two steps of rung 06, for a number of stages, a latency and a
+// multiply time that the reader sets.
 (() => {
   "use strict";
   const { ui, places, live } = globalThis.gemm;
@@ -9,11 +9,11 @@
   const ALLOWED = { stages: [1, 2, 3, 4, 5, 6], size: [1024, 2048] };
   const BOUNDS = { stages: [1, 6, 1], latency: [50, 500, 50], multiply: [25, 400, 25], at: [0, 1000, 1] };
   const RUNG = "06_pipeline";
-  /** Parts of the picture that are told apart. */
+  /** Horizontal resolution of the picture. */
   const PARTS = 1200;
   const TRIED = 6;
 
-  // What a warp does, by the stall reasons of ncu: a name, and its colour in barriers_waves.css.
+  // Activities of a warp, by ncu's stall reasons: a name, and its colour in barriers_waves.css.
   const KINDS = [
     ["issues an instruction", ["selected"]],
     ["ready, another warp issues", ["not_selected"]],
@@ -52,7 +52,7 @@
       ...constantsOf(card, state).flatMap(([name, value]) => ["--set", `${name}=${value}`])];
   }
 
-  /** Spans of a warp as runs of one kind, each part of the picture by what takes most of it: [kind, first, end]. */
+  /** A warp's spans as runs of one kind; each slice of the picture shows the kind that takes most of it: [kind, first, end]. */
   function runsOf(spans, { from, to }) {
     const scale = PARTS / (to - from);
     const most = Array.from({ length: PARTS }, () => new Float64Array(KINDS.length));
@@ -73,7 +73,7 @@
     return runs;
   }
 
-  /** How many of these are going on in each part of the picture. */
+  /** How many of these are active in each slice of the picture. */
   function countsOf(activities, { from, to }) {
     const counts = new Float64Array(PARTS);
     const scale = PARTS / (to - from);
@@ -84,7 +84,7 @@
     return counts;
   }
 
-  /** A picture of one unit: an area as high as it is busy. */
+  /** An area chart of one unit's utilization. */
   const area = (counts, most) => `M0 1${[...counts].map((count, part) => `V${(1 - count / most).toFixed(3)}H${part + 1}`).join("")}V1z`;
 
   const rows = (found) => {
@@ -96,7 +96,7 @@
     return [...warps].sort(([a], [b]) => a.localeCompare(b, "en", { numeric: true }));
   };
 
-  /** What is drawn of an answer, and what is said of it. */
+  /** The drawing and the sentences for an answer. */
   function readingOf(found) {
     const warps = rows(found).map(([name, spans]) => ({ name, spans, runs: runsOf(spans, found) }));
     const shares = new Float64Array(KINDS.length);
@@ -166,7 +166,7 @@
       }));
     root.append(controls, bar, status, shown, pointed, said, tried);
 
-    /** Shows what the controls say, and runs it once they are at rest. */
+    /** Shows the controls' values, and runs the command when they have not changed for a moment. */
     function settle() {
       for (const [name, { input, text }] of Object.entries(sliders)) {
         input.value = state[name];
@@ -200,7 +200,7 @@
           if (code !== 0) throw Object.assign(new Error(out), { name: "Refused" });
           answers.set(key, { state: { ...state }, found: JSON.parse(out) });
         } catch (error) {
-          // Another run has taken its place.
+          // Another run has replaced it.
           if (error instanceof live.Stopped) return;
           shown.replaceChildren(h("pre", { class: "ia-error", role: "alert" }, error.message));
           status.textContent = "";
@@ -208,7 +208,7 @@
           return;
         }
       } else {
-        // The last one tried is the first in the table.
+        // The latest one is the first in the table.
         const again = answers.get(key);
         answers.delete(key);
         answers.set(key, again);
@@ -267,7 +267,7 @@
       list();
     }
 
-    /** Says what each warp does at the clock that is looked at. */
+    /** Describes each warp at the selected clock. */
     function point() {
       const { found, reading } = drawn;
       const clock = found.from + (found.to - found.from) * state.at / 1000;
@@ -284,7 +284,7 @@
       said.textContent = `Clock ${number} of ${clocks(found.to - found.from)}: ${[...doing].map(([text, names]) => `${names.join("; ")}: ${text}`).join(". ")}. ${ui.count(copies, "copy instruction")} in flight.`;
     }
 
-    /** What was tried so far, the last first. */
+    /** Settings tried so far, the latest first. */
     function list() {
       const all = [...answers.values()].reverse().slice(0, TRIED);
       const head = ["stages", "latency", "multiply time", "product", "clocks a step", "tensor cores"];
@@ -301,7 +301,7 @@
       state = read();
       settle();
     });
-    // It takes seconds of a core, so it waits until it is seen.
+    // It takes seconds of CPU time, so it waits until the figure is visible.
     const seen = new IntersectionObserver((entries) => {
       if (!entries.some((entry) => entry.isIntersecting)) return;
       seen.disconnect();

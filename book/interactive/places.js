@@ -1,13 +1,13 @@
-// What the figures in chapters share: where a figure is, its state in the address, and the wavefronts of an access as a strip.
+// Shared by the figures in chapters: a figure's place, its state in the address, and the wavefronts of an access as a strip.
 (() => {
   "use strict";
   const { ui } = globalThis.gemm;
   const { h, count, range } = ui;
 
   /**
-   * Where a figure is: on a page of its own, or in a chapter, whose element has `data-start` (what differs from the defaults, as
-   * JSON) and `data-say` (what to see and what to try). In a chapter the state follows `figure=NAME`, and only once it is changed:
-   * before, what is behind the # is a heading of the chapter.
+   * A figure's place: a separate page, or a chapter, whose element has `data-start` (differences from the defaults, as
+   * JSON) and `data-say` (what to look at and what to try). In a chapter the state follows `figure=NAME`, and only after a change:
+   * before that, the fragment is a heading of the chapter.
    */
   function placeOf(root, name, defaults) {
     const { start, say } = root.parentElement.dataset;
@@ -15,7 +15,7 @@
     const usual = { ...defaults, ...JSON.parse(start ?? "{}") };
     const isMine = () => !isChapter || ui.readState().figure === name;
     if (say) root.append(h("p", { class: "ia-say" }, say));
-    // The book turns its pages with the arrows that move a slider or a cursor.
+    // mdBook turns pages with the arrows that move a slider or a cursor.
     root.addEventListener("keydown", (event) => {
       if (event.target.matches("input, select, textarea")) event.stopPropagation();
     });
@@ -35,7 +35,7 @@
     };
   }
 
-  /** A link to a page that shows a state, which differs from the page's defaults. */
+  /** A link to a page with a state that differs from the page's defaults. */
   function link(page, state, defaults, text) {
     const different = Object.entries(state).filter(([name, value]) => String(value) !== String(defaults[name]));
     const parameters = new URLSearchParams(different).toString().replaceAll("%2C", ",");
@@ -55,7 +55,7 @@
     return null;
   }
 
-  /** The wavefronts of an access, a line each, a mark for each bank with the lane that it serves. `onPick` hears of clicks on lanes. */
+  /** The wavefronts of an access, one line each, with a mark for each bank and the lane that it serves. Clicks call `onPick`. */
   function strip(access, { name, lane = null, onPick = null }) {
     const { phases, wavefronts } = access.table;
     const lines = phases.flatMap(({ number, passes }) => passes.map((words, pass) => h("div", { class: pass === 0 && number > 0 ? "fig-phase" : null },
@@ -78,7 +78,7 @@
     h("div", { class: "fig-banks", "aria-hidden": "true" }, range(32).map((bank) => h("small", {}, bank % 4 === 0 ? bank : ""))), busy);
   }
 
-  /** The lanes of a warp, one of them chosen. `cell(lane)` is as in a grid. */
+  /** The lanes of a warp, one of them selected. `cell(lane)` is as in a grid. */
   function lanes({ label, columns, picked, cell, onPick }) {
     return ui.grid({
       label: `${label}; arrows move`, corner: "lane", rows: 32 / columns, columns,

@@ -1,5 +1,5 @@
-// "Run it here": a button below the output of a command, which runs the same command in this page, with fields for what a
-// reader would change. What then differs from the book's output is marked. Without WebAssembly there is no button.
+// "Run it here": a button below the output of a command, which runs the same command in this page, with fields for the settings
+// that a reader may change. Differences from the book's output are marked. Without WebAssembly there is no button.
 (() => {
   "use strict";
   const { ui, live } = globalThis.gemm;
@@ -9,7 +9,7 @@
   const WORD = /^[\w./=:,+@-]+$/;
   const shell = (words) => words.map((word) => (WORD.test(word) ? word : ui.quoted(word))).join(" ");
 
-  /** The words of a command from its fields: what has its default is left away. */
+  /** The words of a command from its fields; defaults are omitted. */
   function wordsOf({ head, path, fields }, values) {
     const isGiven = ({ name, default: usual }) => values[name] !== "" && values[name] !== (usual ?? "");
     const options = fields.filter(({ long }) => long).filter(isGiven)
@@ -21,12 +21,12 @@
     return [...head, ...(isCargoRun && own.length > 0 ? ["--"] : []), ...own];
   }
 
-  /** `cargo run -p rung05_swizzle` or `cargo ladder`, and where the command's own words begin. */
+  /** `cargo run -p rung05_swizzle` or `cargo ladder`, and the index of the command's own words. */
   const headOf = (words) => (words[1] === "run" ? words.slice(0, 4) : words.slice(0, 2));
 
   // ---- What changed -----------------------------------------------------------------------------------
 
-  /** Pairs of lines, the old one and the new one, either of which may be missing: a longest common subsequence. */
+  /** Pairs of old and new lines, either of which may be missing, by a longest common subsequence. */
   function paired(before, after) {
     const [m, n] = [before.length, after.length];
     const length = Array.from({ length: m + 1 }, () => new Uint32Array(n + 1));
@@ -57,7 +57,7 @@
 
   const pieces = (line) => line.match(/\s+|[\w.,%]+|[^\w\s]/g) ?? [];
 
-  /** The new lines, with marks on what the old ones do not have. */
+  /** The new lines, with differences from the old ones marked. */
   function marked(before, after) {
     let changes = 0;
     const lines = paired(before.split("\n"), after.split("\n")).flatMap(([old, now]) => {
@@ -74,7 +74,7 @@
 
   // ---- A command and its fields -----------------------------------------------------------------------
 
-  /** A field by what it takes; `onChange` hears of each change. */
+  /** A form field for an option; each change calls `onChange`. */
   function fieldOf(field, values, of, onChange) {
     const { name, long, help, flag, several } = field;
     const choices = of.choices[name] ?? field.values;
@@ -101,7 +101,7 @@
     return h("label", { class: `ia-field${isWide ? " ia-wide" : ""}` }, h("span", {}, label), input, hint);
   }
 
-  /** A link to the page that steps through the kernel of a rung's command, to its first finding where it looks for some. */
+  /** A link to the page that steps through the kernel of a rung's command; for `sanitize`, to its first finding. */
   function stepThrough(words) {
     const rung = words[3]?.match(/^rung(.+)$/)?.[1];
     if (!rung) return null;
@@ -112,7 +112,7 @@
 
   /** Below one output of the book. */
   function mount(box) {
-    // `whole`: the book shows a few lines of the output, which is shown here as it is; what then differs is that from the run before.
+    // `whole`: the book shows only some lines of the output; the page shows all of it, and marks differences from the previous run.
     const { words, lines = {}, bundles = [], kernels = [], table = null, whole = false } = JSON.parse(box.dataset.run);
     const code = box.querySelector("pre code");
     if (!code) return;
@@ -156,7 +156,7 @@
       const reset = h("button", { type: "button", onclick: () => { fill({ path, choices, fields }); panel.querySelector(".ia-start").focus(); } }, "As in the book");
       const bar = h("progress", { hidden: true, "aria-label": "blocks emulated" });
       const said = h("p", { class: "ia-said", role: "status", "aria-live": "polite" });
-      const output = h("pre", { class: "run-output", tabindex: 0, hidden: true, "aria-label": "what it prints here" });
+      const output = h("pre", { class: "run-output", tabindex: 0, hidden: true, "aria-label": "output in this browser" });
       const current = () => wordsOf({ head, path: chosen, fields }, values);
       const draw = () => { command.textContent = shell(current()); };
       const subcommand = choices.length === 0 ? null : h("label", { class: "ia-field" }, h("span", {}, "what to do"),
@@ -197,7 +197,7 @@
           const { lines: text, changes } = marked(before ?? answer.shown, answer.shown);
           output.replaceChildren(h("code", {}, text));
           output.hidden = false;
-          const other = whole ? "those of the run before" : "the book's";
+          const other = whole ? "those of the previous run" : "the book's";
           const what = before === null ? "the whole output"
             : changes > 0 ? `${ui.count(changes, "line")} ${changes === 1 ? "differs" : "differ"} from ${other}, marked`
               : `the same as ${whole ? "before" : "in the book"}`;

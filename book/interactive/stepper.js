@@ -1,5 +1,5 @@
-// A kernel to step through: a rung's first CTA, instruction by instruction, forwards and back, with what its warps, its shared
-// memory, its barriers and its copies look like then. The engine runs it in a worker; steps.js says what is there after a step.
+// The kernel stepper: a rung's first CTA, instruction by instruction, forwards and back, with the state of its warps, its shared
+// memory, its barriers and its copies. The engine runs it in a worker; steps.js computes the state after a step.
 (() => {
   "use strict";
   const { ui, live, places, steps } = globalThis.gemm;
@@ -7,15 +7,15 @@
 
   const DEFAULTS = { rung: "02_smem", kernel: "", size: "", step: 0, lane: 0, by: "line", view: "writer", at: "" };
   const SIZES = ["128x128x16", "128x128x32", "128x128x64", "128x128x128", "128x128x256"];
-  /** Steps that are kept: a phone has them in memory. */
+  /** The number of steps that are kept; a phone holds them in memory. */
   const MOST = 20000;
   const EDITS = "book/kernels/edits.json";
   const COPY = 100;
 
-  /** Rungs that compute without tensor cores take most steps: one or two tiles along K are enough. */
+  /** Rungs without tensor cores take the most steps, so one or two tiles along K are enough. */
   const sizeOf = ({ rung, size }) => size || (/^0[1-3]/.test(rung) ? SIZES[0] : SIZES[3]);
 
-  /** The rung's source, with the lines of a variant; which of them are not the rung's. */
+  /** The rung's source with the changes of a variant, and which lines were changed. */
   function sourceOf(text, edits) {
     const lines = text.replace(/\n$/, "").split("\n");
     const changed = new Set();
@@ -56,7 +56,7 @@
   }
   const registers = (text) => text?.match(/%\w+/g) ?? [];
 
-  /** Which of them an operand is. */
+  /** The position of an operand among them. */
   function nameOf(opcode, ptx, [role, number]) {
     const all = written(ptx);
     const isStore = /^(st|stmatrix|cp)\b/.test(opcode);
@@ -65,7 +65,7 @@
     return role === "address" ? text ?? "" : registers(text)[number] ?? registers(text)[0] ?? "";
   }
 
-  /** What it means, by the types that the instruction names. */
+  /** Its value, interpreted by the types that the instruction names. */
   function meaningOf(model, opcode, [role, number, bytes], digits) {
     const word = parseInt(digits.slice(-8), 16);
     if (role === "address") {
@@ -148,7 +148,7 @@
     function viewChoice() {
       return ui.selectField({
         name: "view", label: "Colour", value: place.read().view ?? DEFAULTS.view,
-        options: [["writer", "who wrote a word last"], ["touched", "how often a word was loaded or stored"]],
+        options: [["writer", "last writer of each word"], ["touched", "how often each word was loaded or stored"]],
         onChange: (view) => set({ view }),
       });
     }
@@ -160,7 +160,7 @@
         n: () => barrier(1), p: () => barrier(-1), f: finding,
       }[event.key];
       if (!does || !model) return;
-      // The book turns its pages with the same keys.
+      // mdBook turns pages with the same keys.
       event.preventDefault();
       event.stopPropagation();
       does();
@@ -227,7 +227,7 @@
         const text = answer.source ?? files[`${folder}/kernel.cu`];
         source = sourceOf(text, kernel ? kernels[kernel].edits : []);
         const to = state.at === "" ? state.step : steps.placeOf(model, state.at);
-        if (to === null) error = state.at === "finding" ? "Nothing was found here." : `No step begins with ${state.at}.`;
+        if (to === null) error = state.at === "finding" ? "There is no finding here." : `No step begins with ${state.at}.`;
         state.step = Math.min(to ?? 0, model.steps.length - 1);
         state.at = "";
         slider.max = model.steps.length - 1;
@@ -259,7 +259,7 @@
       const { i, w } = model.steps[step];
       return `${w} ${model.instructions[i].file} ${model.instructions[i].line}`;
     };
-    /** To the next step; by lines, to the last one of the next line of a warp, so that the line has been executed. */
+    /** Goes to the next step; by lines, to the last step of a warp's next line, so that the line has been executed. */
     function move(by) {
       const end = model.steps.length - 1;
       let step = Math.min(Math.max(state.step + by, 0), end);
@@ -299,7 +299,7 @@
       }, h("span", { class: "st-gutter" }), h("code", {}, text === "" ? " " : text)))));
     }
 
-    /** Draws a part again; whoever was in it with the keyboard stays in the figure. */
+    /** Redraws a part; the keyboard focus stays in the figure. */
     function redraw(part, ...children) {
       const had = part.contains(document.activeElement) ? document.activeElement : null;
       part.replaceChildren(...children);
@@ -341,8 +341,8 @@
       const part = lanes === 32 ? "" : lanes === 0 ? ", no lane takes part" : `, ${counted(lanes, "lane")}`;
       const barrier = (step.effects ?? []).find((effect) => effect.barrier)?.barrier;
       const open = barrier && now.barriers.find(({ number }) => number === barrier.number);
-      const met = !open ? "" : open.arrived.length === 0 ? `. All ${open.of} warps have come to barrier ${open.number}: it is complete`
-        : `. ${open.arrived.length} of ${open.of} warps have come to barrier ${open.number}`;
+      const met = !open ? "" : open.arrived.length === 0 ? `. All ${open.of} warps have reached barrier ${open.number}: it is complete`
+        : `. ${open.arrived.length} of ${open.of} warps have reached barrier ${open.number}`;
       const landed = step.landed ? `. Before it, ${counted(step.landed.length, "bulk copy").replace("copys", "copies")} landed` : "";
       const banks = !at ? "" : `. It takes ${counted(at.table.wavefronts, "wavefront")}${at.table.conflicts > 0 ? `, ${at.table.ideal} without bank conflicts` : ""}`;
       return `Warp ${step.w}, ${of}: ${ptx.length > 90 ? `${ptx.slice(0, 90)}…` : ptx}${part}${met}${landed}${banks}.`;
@@ -386,7 +386,7 @@
       return new Uint32Array(one.getImageData(0, 0, 1, 1).data.buffer)[0];
     }
 
-    /** Ten pixels for each bank, of which one is a gap. */
+    /** Ten pixels per bank, including a gap of one pixel. */
     function drawMap(now) {
       const [rows, height] = [model.words / 32, rowHeight()];
       map.width = 320;
@@ -416,7 +416,7 @@
       map.getContext("2d").putImageData(image, 0, 0);
       const who = [...counts].sort(([one], [other]) => one - other);
       const label = who.map(([one, words]) => `${one === COPY ? "bulk copies" : `warp ${one}`}: ${counted(words, "word")}`).join("; ");
-      map.setAttribute("aria-label", rows === 0 ? "no shared memory" : `${counted(rows, "row")} of 32 banks. Last written by ${label || "nobody yet"}.`);
+      map.setAttribute("aria-label", rows === 0 ? "no shared memory" : `${counted(rows, "row")} of 32 banks. Last written by ${label || "no warp yet"}.`);
       if (here.size > 0) {
         const row = Math.floor(Math.min(...here) / 32) * height * (mapped.clientWidth / 320);
         if (row < mapped.scrollTop || row > mapped.scrollTop + mapped.clientHeight - 12) mapped.scrollTop = row - mapped.clientHeight / 3;
@@ -425,15 +425,15 @@
         ...(rows === 0 ? ["This kernel has no shared memory."] : state.view === "touched"
           ? [`The stronger the colour of a word, the more lanes have loaded or stored it: up to ${counted(most, "time")}.`]
           : who.flatMap(([one, words]) => [swatch(one), one === COPY ? `bulk copies, ${counted(words, "word")} ` : `warp ${one}, ${counted(words, "word")} `])),
-        ...(here.size > 0 ? [h("i", { class: "st-swatch st-now" }), "what this step touches"] : []));
+        ...(here.size > 0 ? [h("i", { class: "st-swatch st-now" }), "words that this step accesses"] : []));
       if (word !== null) key.append(h("br"), wordSaid(now));
     }
 
-    /** What is known of a word. */
+    /** A description of a word. */
     function wordSaid(now) {
       const who = now.writer[word];
       const value = now.memory[word];
-      const by = who < 0 ? "nobody has written it" : `${who === COPY ? "a bulk copy" : `warp ${who}`} wrote it last, at step ${now.written[word]}`;
+      const by = who < 0 ? "it has not been written" : `${who === COPY ? "a bulk copy" : `warp ${who}`} wrote it last, at step ${now.written[word]}`;
       return `Byte ${4 * word}, row ${Math.floor(word / 32)}, bank ${word % 32}: 0x${value.toString(16).padStart(8, "0")}, f16 ${f16(value & 0xffff)} and ${f16(value >>> 16)}, f32 ${f32(value)}; ${by}.`;
     }
 
@@ -444,7 +444,7 @@
       draw();
     }
 
-    /** The wavefronts of what this step does to shared memory; the engine's answer. */
+    /** The wavefronts of this step's access to shared memory, from the engine. */
     function drawAccess() {
       const one = model.accesses[state.step];
       if (!one || one.offsets.every((offset) => offset === null)) {
@@ -493,18 +493,18 @@
         h("td", {}, next < 0 ? "" : button({ "data-next": w }, `the next step of warp ${w}`, "→", () => go(next))));
       redraw(warps, h("div", { class: "ia-scroll", tabindex: 0, role: "region", "aria-label": "warps" },
         h("table", { class: "st-warps" },
-          h("thead", {}, h("tr", {}, ["warp", "line", "", "executed last", "next"].map((one) => h("th", { scope: "col" }, one)))),
+          h("thead", {}, h("tr", {}, ["warp", "line", "", "last executed", "next"].map((one) => h("th", { scope: "col" }, one)))),
           h("tbody", {}, now.warps.map(cells)))));
     }
 
     function drawWaits(now) {
       const items = [];
       for (const { number, arrived, of, completed } of now.barriers) {
-        items.push(h("li", { "data-barrier": number }, `barrier ${number}: `, arrived.length === 0 ? "nobody waits" : `${arrived.length} of ${of} warps are there (${arrived.join(", ")})`, `; complete ${counted(completed, "time")}`));
+        items.push(h("li", { "data-barrier": number }, `barrier ${number}: `, arrived.length === 0 ? "no warp waits" : `${arrived.length} of ${of} warps have arrived (${arrived.join(", ")})`, `; complete ${counted(completed, "time")}`));
       }
       for (const { at, count, pending, phase, bytes } of now.mbarriers) {
         items.push(h("li", { "data-mbarrier": at - model.base },
-          `mbarrier at 0x${at.toString(16)}: phase ${phase}, parity ${phase & 1}, ${pending} of ${counted(count, "arrival")} pending, ${counted(Math.max(bytes, 0), "byte")} to come`));
+          `mbarrier at 0x${at.toString(16)}: phase ${phase}, parity ${phase & 1}, ${pending} of ${counted(count, "arrival")} pending, ${counted(Math.max(bytes, 0), "byte")} pending`));
       }
       const copies = new Map();
       for (const { what, w, group, bytes, mbarrier } of now.inFlight) {
@@ -519,7 +519,7 @@
         flying.length > 0 ? h("ul", { class: "st-list" }, flying) : h("p", { class: "ia-key" }, "Nothing is in flight."));
     }
 
-    /** A link sets the page: what it shows is in sight, and the keys work. */
+    /** A link shows a state, scrolls to the figure, and makes its keys work. */
     function show() {
       controls.scrollIntoView();
       moves.querySelector("[data-step=on]").focus({ preventScroll: true });

@@ -1,4 +1,4 @@
-// What a CTA holds after each of its steps: memory and who wrote it, warps, barriers, copies in flight. From the answer to `steps`
+// The state of a CTA after each of its steps: memory and its last writers, warps, barriers, copies in flight. From the answer to `steps`
 // alone (book/live/README.md); the page that draws it is stepper.js.
 (() => {
   "use strict";
@@ -8,15 +8,15 @@
   const lanesOf = (active) => range(LANES).filter((lane) => active >>> lane & 1);
   const opcodeOf = (ptx) => ptx.replace(/^@!?%?\w+\s+/, "").split(/[\s;]/)[0];
 
-  /** What lane holds of an operand, as hexadecimal digits. */
+  /** The value of an operand in a lane, as hexadecimal digits. */
   const digitsOf = ([, , bytes, digits], lane) => digits.slice(2 * bytes * lane, 2 * bytes * (lane + 1));
 
-  /** Addresses in shared memory are small; those of 64 bits have zeros before. */
+  /** Addresses in shared memory are small; 64-bit ones have leading zeros. */
   const addressOf = (operand, lane) => parseInt(digitsOf(operand, lane).slice(-8), 16);
 
   /**
-   * What a step does to shared memory: `op` and `bytes` as `access` takes them, an offset for each address or null. Null for
-   * whatever does no such thing.
+   * A step's access to shared memory: `op` and `bytes` as `access` takes them, an offset for each address or null. Null for
+   * a step without such an access.
    */
   function accessOf({ steps, instructions, base }, at) {
     const { i, a, operands = [] } = steps[at];
@@ -35,7 +35,7 @@
     return { op: kind, bytes, offsets: range(LANES).map(offset) };
   }
 
-  /** What is known of all steps, once. */
+  /** Facts about all steps, computed once. */
   function modelOf(answer) {
     const { steps, instructions, threads } = answer;
     const opcodes = instructions.map(({ ptx }) => opcodeOf(ptx));
@@ -58,7 +58,7 @@
     return { ...answer, opcodes, next, accesses, main, warps: Math.ceil(threads / LANES), words: 32 * Math.ceil(bytes / 128) };
   }
 
-  /** The groups of a warp: what was issued since the last commit, and what was committed and not waited for. */
+  /** The groups of a warp: copies issued since the last commit, and committed groups that have not been waited for. */
   const groupsOf = () => ({ open: [], committed: [] });
 
   const FAMILIES = [
@@ -68,7 +68,7 @@
   ];
 
   /**
-   * The state when the step `at` has been executed: `memory`, `writer` (-1: nobody; a warp; 100: a bulk copy) and `written` (at
+   * The state after step `at`: `memory`, `writer` (-1: none; a warp; 100: a bulk copy) and `written` (at
    * which step) by word, `warps`, `barriers`, `mbarriers`, `inFlight`.
    */
   function stateAt(model, at) {
@@ -84,7 +84,7 @@
     const bulk = [];
     const groups = range(model.warps).map(() => ({ async: groupsOf(), bulk: groupsOf(), wgmma: groupsOf() }));
 
-    /** Words that differ before a step: the step before wrote them, or a copy has landed, which belongs to this one. */
+    /** Words that differ before a step: the previous step wrote them, or a copy has landed, which counts for this step. */
     function change(step, isBehind) {
       const { changed = [], landed = [] } = steps[step];
       for (const [byte, word] of changed) {
@@ -147,7 +147,7 @@
     // An mbarrier's word: pending arrivals, expected ones, phase.
     for (const barrier of mbarriers.values()) {
       const [low, high] = [memory[(barrier.at - base) / 4], memory[(barrier.at - base) / 4 + 1]];
-      // Bit 63 says that it is one.
+      // Bit 63 marks an mbarrier.
       barrier.phase = high >>> 8 & 0x7fffff;
       barrier.pending = low & 0xfffff;
     }
@@ -186,7 +186,7 @@
     return active.flatMap((offset) => range((offset + bytes + 3) >> 2, offset >> 2));
   }
 
-  /** How often each word was loaded or stored, up to this step. */
+  /** How often each word has been loaded or stored, up to this step. */
   function touchedAt(model, at) {
     const touched = new Uint32Array(model.words);
     for (let step = 0; step <= at; step += 1) {
@@ -198,13 +198,13 @@
   const isBarrier = ({ opcodes }, { i, effects = [] }) =>
     effects.some((effect) => effect.barrier || effect.wait) || opcodes[i].startsWith("barrier.cluster");
 
-  /** The step at which the first finding was seen that has one, and that finding. */
+  /** The first finding that has a step, and that step. */
   function findingOf({ findings }) {
     const placed = findings.filter(({ step }) => step !== null);
     return placed.sort((one, other) => one.step - other.step)[0] ?? findings[0] ?? null;
   }
 
-  /** Where a link leads: a number, `finding`, or the first instruction that begins so, or the third with `*3`. Null: nowhere. */
+  /** The step that a link names: a number, `finding`, or the first instruction with this prefix, or the third with `*3`. Null: none. */
   function placeOf(model, text) {
     if (/^\d+$/.test(text)) return Math.min(Number(text), model.steps.length - 1);
     if (text === "finding") return findingOf(model)?.step ?? null;

@@ -1,5 +1,5 @@
-// Banks under a stride: 32 lanes read one column of a tile, whose rows are as long as the reader says, with and without a formula
-// that moves its words.
+// Banks under a stride: 32 lanes read one column of a tile, whose row length the reader sets, with and without a formula
+// that permutes its words.
 (() => {
   "use strict";
   const { ui, places } = globalThis.gemm;
@@ -12,7 +12,7 @@
 
   const access = (ask, offsets) => ask({ ask: "access", op: "ld", bytes: String(WORD), offsets: offsets.join(",") });
 
-  /** The same read twice: nothing moved, and, where there is a formula, with it. */
+  /** The same read twice: with the identity and, if there is one, with the formula. */
   function modelOf(ask, state) {
     const found = ask({ ask: "mapping", map: state.map, row_bytes: state.stride * WORD, unit: WORD, rows: LANES, bytes: WORD });
     const column = Math.min(state.col, state.stride - 1);
@@ -21,7 +21,7 @@
   }
 
   const unsound = ({ leaves, collision }) => (leaves
-    ? `This formula is no layout of such rows: word ${leaves.column} of row ${leaves.row} would be stored as word ${leaves.unit}, outside its row.`
+    ? `This formula is not a layout for these rows: word ${leaves.column} of row ${leaves.row} would be stored as word ${leaves.unit}, outside its row.`
     : `This formula loses data: word ${collision[0].column} of row ${collision[0].row} and word ${collision[1].column} of row ${collision[1].row} would be stored in the same place.`);
 
   function start(root, ask) {

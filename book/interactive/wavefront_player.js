@@ -1,17 +1,17 @@
-// The wavefront player: what a warp's access to shared memory meets, wavefront by wavefront.
+// The wavefront player: a warp's access to shared memory, wavefront by wavefront.
 (() => {
   "use strict";
   const { ui } = globalThis.gemm;
   const { h, count, span, range, LANES, OPERATIONS, addressesOf } = ui;
 
   const WARP = range(LANES);
-  // Rung 02's store of A: two lanes to a column of the tile, four rows of it each; lane's first element.
+  // Rung 02's store of A: two lanes per column of the tile, four rows each; the lane's first element.
   const transposed = (leading) => (lane) => ((lane % 2) * 4 * leading + Math.floor(lane / 2)) * 4;
   const tile = (lane) => (lane % 16) * 128 + Math.floor(lane / 16) * 16;
   // The same with chunk c of row r in the place of chunk c ^ (r & 7).
   const swizzled = (lane) => (lane % 16) * 128 + (Math.floor(lane / 16) ^ (lane % 8)) * 16;
 
-  /** Name, operation, bytes a lane, offset of a lane. */
+  /** Name, operation, bytes per lane, offset of a lane. */
   const PRESETS = [
     ["32 neighbours", "ld", 4, (lane) => lane * 4],
     ["every second word", "ld", 4, (lane) => lane * 8],
@@ -35,7 +35,7 @@
   const ALLOWED = { op: OPERATIONS };
   const PACE = 900; // milliseconds a wavefront
 
-  /** The access of a state, its table, and its wavefronts in order, as the engine has them. */
+  /** The access of a state, its table, and its wavefronts in order, from the engine. */
   function modelOf(ask, { op, bytes, addresses }) {
     const access = ask({ ask: "access", op, bytes, offsets: addresses });
     const { table } = access;
@@ -118,7 +118,7 @@
       addresses: offsets.slice(0, addressesOf(op)).map((offset) => offset ?? "-").join(","),
     });
 
-    /** Addresses alone, or a table with its first line. */
+    /** Addresses only, or a table with its header. */
     function paste(text) {
       rows = [];
       if (!text.includes("byte_offset_per_lane")) {
@@ -193,7 +193,7 @@
       function show() {
         const frame = frames[state.step];
         number.textContent = `wavefront ${Math.min(state.step + 1, table.wavefronts)} of ${table.wavefronts}`;
-        // A button with the focus stays one: what leads nowhere is only marked so.
+        // A focused button stays enabled; one without effect is only marked as disabled.
         for (const [control, isOff] of [[first, state.step === 0], [back, state.step === 0], [next, state.step >= frames.length - 1], [last, state.step >= frames.length - 1]]) {
           control.setAttribute("aria-disabled", String(isOff));
         }
@@ -206,7 +206,7 @@
           const others = word && word.lanes.length > 1 ? `+${word.lanes.length - 1}` : "";
           return h("li", {
             class: word ? `ia-g${lane % 8} ia-on` : null,
-            title: word ? `bank ${bank}: row ${word.row}, for lanes ${word.lanes.join(", ")}` : `bank ${bank} rests`,
+            title: word ? `bank ${bank}: row ${word.row}, for lanes ${word.lanes.join(", ")}` : `bank ${bank} is idle`,
           }, h("small", {}, bank), h("b", {}, word ? `${lane}${others}` : "·"));
         }));
         lanes.replaceChildren(...access.offsets.map((offset, lane) => {
@@ -230,7 +230,7 @@
           onkeydown: (event) => {
             const step = { ArrowRight: state.step + 1, ArrowLeft: state.step - 1, Home: 0, End: frames.length - 1 }[event.key];
             if (step === undefined || event.altKey || event.ctrlKey || event.metaKey) return;
-            // The book turns its pages with the same keys.
+            // mdBook turns pages with the same keys.
             event.preventDefault();
             event.stopPropagation();
             stop();
@@ -258,7 +258,7 @@
     draw();
   }
 
-  /** One line a wavefront, one mark a bank; a click or a key goes there. */
+  /** One line per wavefront, one mark per bank; a click or a key selects it. */
   function overviewOf({ frames, table }, go) {
     const lines = frames.map(({ phase, pass, words }, step) =>
       h("button", {
@@ -324,8 +324,8 @@
     const many = lanes.length > 8 ? `${lanes.length} lanes` : `lane${lanes.length > 1 ? "s" : ""} ${lanes.join(", ")}`;
     const which = table.phases.length > 1 ? `Phase ${phase.number} (lanes ${lanesOf(phase)}), pass` : "Pass";
     const told = `${which} ${pass + 1} of ${phase.degree}: ${count(busy, "bank")} of 32 ${busy === 1 ? "serves" : "serve"} ${many}.`;
-    if (!conflict) return access.bytes > 4 || phase.degree > 1 ? told : `${told} No bank is asked for two words.`;
-    return `${told} The phase needs ${phase.degree} because a bank is asked for ${phase.degree} words; lanes ${conflict.first} and ${conflict.second} are the first to meet, in bank ${conflict.bank}.`;
+    if (!conflict) return access.bytes > 4 || phase.degree > 1 ? told : `${told} No bank has to serve two different words.`;
+    return `${told} The phase needs ${phase.degree} because a bank has to serve ${phase.degree} words; lanes ${conflict.first} and ${conflict.second} are the first to meet, in bank ${conflict.bank}.`;
   }
 
   function commandOf({ op, bytes }, { addresses }) {

@@ -1,4 +1,4 @@
-// Waves: which cluster computes which tile when, for a problem, tile and card of the reader's, with stream-K and without.
+// Waves: which cluster computes which tile when, for the reader's problem, tile and card, with stream-K and without.
 (() => {
   "use strict";
   const { ui, places } = globalThis.gemm;
@@ -8,7 +8,7 @@
   const ALLOWED = { sides: ["both", "off"] };
   const MOST = 1 << 20;
   const SIZES = [4096, 5120, 8192];
-  // The SMs of each, from NVIDIA's architecture whitepapers, which the figure names.
+  // Number of SMs, from NVIDIA's architecture whitepapers, which the figure names.
   const CARDS = [["H100, H200 SXM", 132], ["H100 PCIe", 114], ["A100", 108]];
 
   /** An SVG element. */
@@ -26,7 +26,7 @@
     return ask({ ask: "waves", m, n, k, tile: [bm, bn, bk], sms, cluster, stream_k: isSplit });
   }
 
-  /** A line for each cluster, from top to bottom, its tiles from left to right, as long as their steps; `end` is the axis's. */
+  /** A line per cluster, from top to bottom, with its tiles from left to right, as long as their steps; `end` is the end of the axis. */
   function strips(found, end, chosen, name, pick) {
     const paths = new Map();
     found.work.forEach((pieces, row) => {
@@ -51,7 +51,7 @@
     }, svg);
   }
 
-  /** What one cluster does in the end. */
+  /** The last pieces of one cluster. */
   function piecesOf(found, chosen) {
     const pieces = found.work[chosen];
     const text = ({ tile, from, to }) => (from === 0 && to === found.steps ? `tile ${tile}` : `steps ${from} to ${to - 1} of tile ${tile}`);

@@ -1,8 +1,8 @@
-// What the three interactive pages share: elements, fields, a grid that keys walk through, state in the URL.
+// Shared by the interactive pages: elements, fields, a grid with keyboard navigation, state in the URL.
 (() => {
   "use strict";
 
-  /** An element; attributes that are null or false are left out, functions become listeners. */
+  /** An element; attributes that are null or false are omitted, functions become listeners. */
   function h(tag, attributes = {}, ...children) {
     const element = document.createElement(tag);
     for (const [name, value] of Object.entries(attributes)) {
@@ -15,7 +15,7 @@
     return element;
   }
 
-  /** A labelled number, which tells of each change that makes it a whole number within bounds. */
+  /** A labelled number; reports each change to an integer within bounds. */
   function numberField({ name, label, hint, min, max, value, onChange }) {
     const input = h("input", {
       type: "number", name, min, max, value, inputmode: "numeric",
@@ -36,7 +36,7 @@
     return h("label", { class: "ia-field" }, h("span", {}, label), select);
   }
 
-  /** One of a few, side by side. */
+  /** Radio buttons, side by side. */
   function choice({ name, label, options, value, onChange }) {
     return h("fieldset", { class: "ia-choice" }, h("legend", {}, label),
       h("div", {}, options.map(([option, text]) =>
@@ -50,8 +50,8 @@
 
   /**
    * A table of cells of which one is in the tab order; arrows, Home and End move it. `cell(row, column)`
-   * gives text, name (for screen readers), group (colour), classes. `onPick(row, column)` is told of
-   * clicks and of where keys lead, `onPoint` also of a hovering mouse, with nulls when it leaves.
+   * gives text, name (for screen readers), group (colour), classes. `onPick(row, column)` is called for
+   * clicks and keyboard moves, `onPoint` also for a hovering mouse, with nulls when it leaves.
    */
   function grid({ label, corner = "", rows, columns, rowHead, columnHead, cell, picked, onPick, onPoint = null }) {
     const cells = [];
@@ -78,7 +78,7 @@
       role: "grid", "aria-label": label, class: "ia-grid",
       onclick: (event) => { const at = place(event); if (at) onPick(...at); },
       onmouseover: (event) => {
-        // A table drawn anew under a mouse at rest is not pointed at.
+        // A table that is redrawn under a resting mouse is not pointed at.
         const now = `${event.screenX},${event.screenY}`;
         const at = now === mouse ? null : place(event);
         mouse = now;
@@ -93,7 +93,7 @@
         };
         const isPick = event.key === "Enter" || event.key === " ";
         if (!at || event.altKey || event.ctrlKey || event.metaKey || !(isPick || steps[event.key])) return;
-        // The book turns its pages with the same keys.
+        // mdBook turns pages with the same keys.
         event.preventDefault();
         event.stopPropagation();
         const [down, right] = steps[event.key] ?? [0, 0];
@@ -107,8 +107,8 @@
     return h("div", { class: "ia-scroll" }, table);
   }
 
-  /** Puts the focus on the cell in the tab order: whoever clicked or pressed a key in a grid that has been
-   *  drawn anew stays in it. Lost to the page, the next arrow would turn it. */
+  /** Focuses the cell in the tab order, so that the focus stays in a grid that was redrawn after a click
+   *  or a key. If the page got the focus, the next arrow would turn it. */
   function focusGrid(parent) {
     parent.querySelector('td[tabindex="0"]')?.focus({ preventScroll: false });
   }
@@ -126,7 +126,7 @@
           await navigator.clipboard.writeText(text);
           button.textContent = "copied";
         } catch {
-          // Not allowed here: the text can still be marked.
+          // Not allowed here, but the text can still be selected.
           getSelection().selectAllChildren(code);
         }
       },
@@ -135,24 +135,24 @@
     return h("div", { class: "ia-command" }, h("span", {}, "In the terminal"), h("pre", {}, code), button);
   }
 
-  /** 'x' for a shell. */
+  /** 'x', quoted for a shell. */
   const quoted = (text) => `'${text.replaceAll("'", "'\\''")}'`;
 
-  /** What stands behind # in the address, as pairs. */
+  /** The address's fragment, as pairs. */
   const readState = () => Object.fromEntries(new URLSearchParams(location.hash.slice(1)));
 
-  /** Puts pairs behind the #, those that differ from the defaults; no new entry in the history. */
+  /** Sets the fragment to the pairs that differ from the defaults, without a new history entry. */
   function writeState(state, defaults) {
     const parameters = new URLSearchParams();
     for (const [name, value] of Object.entries(state)) {
       if (String(value) !== String(defaults[name])) parameters.set(name, value);
     }
-    // Commas and the like are legible, and allowed there.
+    // Commas and the like are allowed there, and easier to read unescaped.
     const text = parameters.toString().replaceAll("%2C", ",");
     history.replaceState(null, "", `${location.pathname}${location.search}${text ? `#${text}` : ""}`);
   }
 
-  /** Defaults with what a URL says of them; numbers stay numbers, and what is none of the allowed is dropped. */
+  /** Defaults, overridden by a URL; numbers stay numbers, and disallowed values are dropped. */
   function merged(defaults, read, allowed = {}) {
     const state = { ...defaults };
     for (const [name, text] of Object.entries(read)) {
@@ -170,7 +170,7 @@
   const span = (first, last) => (first === last ? `${first}` : `${first}–${last}`);
 
   /**
-   * Starts a page in its place, with the engine's `ask`. The printed book, and a browser without WebAssembly, keep what readers
+   * Starts a page in its place, with the engine's `ask`. The printed book, and browsers without WebAssembly, keep what readers
    * without JavaScript see.
    */
   function mount(name, start) {
@@ -183,14 +183,14 @@
         place.replaceChildren(root);
         start(root, remembered(ask));
       }).catch((error) => {
-        // What readers without JavaScript see stays.
+        // Keep what readers without JavaScript see.
         place.prepend(h("p", { class: "ia-error", role: "alert" }, error.message));
         console.error(error);
       }).finally(() => place.removeAttribute("aria-busy"));
     }
   }
 
-  /** The same function, which keeps its last answers: a page that is drawn again asks again. */
+  /** The same function with a cache of its last answers, because a page that is redrawn asks again. */
   function remembered(ask) {
     const answers = new Map();
     return (request) => {
@@ -203,22 +203,22 @@
     };
   }
 
-  /** What the engine refuses is shown in its words; anything else is a fault of the page. */
+  /** Shows the engine's error messages; any other error is a bug of the page. */
   function refusal(error) {
     if (error.name !== "Refused") throw error;
     return h("pre", { class: "ia-error", role: "alert" }, error.message);
   }
 
-  /** The whole numbers from `start` below `end`. */
+  /** The integers from `start` up to, but not including, `end`. */
   const range = (end, start = 0) => Array.from({ length: end - start }, (_, i) => start + i);
 
   const LANES = 32;
 
-  /** What a warp does to shared memory, as `cargo ladder banks` names it. */
+  /** A warp's accesses to shared memory, as `cargo ladder banks` names them. */
   const OPERATIONS = ["ld", "st", ...["ldmatrix", "stmatrix"].flatMap((name) =>
     [1, 2, 4].flatMap((count) => [`${name}.x${count}`, `${name}.x${count}.trans`]))];
 
-  /** How many addresses an operation has. */
+  /** The number of addresses of an operation. */
   const addressesOf = (op) => 8 * Number(op.match(/x(\d)/)?.[1] ?? 4);
 
   globalThis.gemm = Object.assign(globalThis.gemm ?? {}, {

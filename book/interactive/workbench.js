@@ -1,5 +1,5 @@
-// The swizzle workbench: a swizzle, or a mapping that the reader types, beside the same with nothing moved, as a picture, bit by
-// bit, and with what it is worth. It is a page of its own, and a figure in chapters.
+// The swizzle workbench: a swizzle, or a mapping that the reader types, beside the identity, as a picture, bit by
+// bit, and with its degrees of conflict. It is a separate page, and a figure in chapters.
 (() => {
   "use strict";
   const { ui, places } = globalThis.gemm;
@@ -18,16 +18,16 @@
     ["none", 0, 4, 3], ["32B", 1, 4, 3], ["64B", 2, 4, 3], ["128B", 3, 4, 3], ["128B, 32-byte units", 2, 5, 2],
   ];
   const EXAMPLES = ["col", "col ^ (row & 7)", "col ^ ((row & 0b1100) >> 2)", "(col + row) % 8", "col & 6"];
-  // Atoms as wide as their swizzle, packed into lines of 128 bytes: unit c of row r is XORed with the number of its line.
+  // Atoms as wide as their swizzle, packed into 128-byte lines: unit c of row r is XORed with the number of its line.
   const PACKED = [
     ["none", "col", 16], ["32B", "col ^ ((row >> 2) & 1)", 32], ["64B", "col ^ ((row >> 1) & 3)", 64], ["128B", "col ^ (row & 7)", 128],
   ].map(([name, map, row_bytes]) => [name, { source: "map", map, row_bytes, unit: 16, rows: 8, view: "lines" }]);
   const LINE = 128;
-  // Rows and columns of a picture, at most: as in the terminal.
+  // The most rows and columns of a picture, as in the terminal.
   const MOST = 32;
 
   const log2 = (number) => Math.log2(number);
-  /** Everything that follows from the state, as the engine has it; what is wrong with it is refused there. */
+  /** Everything that follows from the state, from the engine, which also rejects invalid states. */
   function modelOf(ask, state) {
     const isSwizzle = state.source === "swizzle";
     const bytes = state.bytes === "widest" ? null : Number(state.bytes);
@@ -52,7 +52,7 @@
     return { ...common, sides: { without: sideOf("without", plain), with: sideOf("with", changed) } };
   }
 
-  /** A read of the chosen column, as its lanes meet in the banks: a matrix of ldmatrix where there is one, else a row a lane. */
+  /** A read of the selected column and its conflicts: an ldmatrix matrix if possible, otherwise a row per lane. */
   function columnRead(ask, state, side) {
     const { shape, banks, verdict } = side;
     if (banks.count !== 32 || banks.width !== 4 || !verdict.isSound || verdict.bytes > 16) return null;
@@ -90,14 +90,14 @@
     return { text, named: `bank${all > 1 ? "s" : ""} ${text}`, group: Math.floor(from / all) };
   }
 
-  /** The logical unit that is looked at, within the tile. */
+  /** The selected logical unit, within the tile. */
   function lookedAt(state, model) {
     return { row: Math.min(state.row, model.shape.rows - 1), column: Math.min(state.col, model.shape.columns - 1) };
   }
 
   // ---- The picture ------------------------------------------------------------------------------------
 
-  /** Memory as lines of 128 bytes, once around the banks each, whatever the length of a row. */
+  /** Memory as lines of 128 bytes, each once around the banks, whatever the row length. */
   function lines(state, side, pick) {
     const { shape, memory } = side;
     const across = LINE / shape.unitBytes;
@@ -218,7 +218,7 @@
     const place = placeOf(at.row, at.column);
     const elements = Math.max(shape.unitBytes / state.element, 1);
     const which = `Row ${at.row}, column ${at.column}`;
-    if (place === null) return h("p", {}, `${which} would lie outside the tile.`);
+    if (place === null) return h("p", {}, `${which} would be outside the tile.`);
     const after = place * shape.unitBytes;
     const { named } = banksOfPlace(model, place);
     const firstElement = (at.column * shape.unitBytes) / state.element;
@@ -246,7 +246,7 @@
         line("physical", digits(after)),
         line("bank", (at) => h("td", { class: isBank(at) ? "ia-bank" : null }, isBank(at) ? "•" : "")))));
     const sentence =
-      `${which}${holds} starts at byte ${before} and lies at byte ${after}: slot ${place % shape.columns} of row ${Math.floor(place / shape.columns)}, ${named}.`;
+      `${which}${holds} starts at byte ${before} and is stored at byte ${after}: slot ${place % shape.columns} of row ${Math.floor(place / shape.columns)}, ${named}.`;
     return [
       h("p", { "aria-live": "polite", class: "ia-said" }, sentence),
       table,
@@ -268,7 +268,7 @@
         const place = placeOf(row, at.column);
         return place === null ? "out" : place % shape.columns;
       });
-      return h("p", { class: "ia-said" }, `Column ${at.column} lies, row by row, in slots ${slots.join(" ")}.`);
+      return h("p", { class: "ia-said" }, `Column ${at.column} is stored, row by row, in slots ${slots.join(" ")}.`);
     }
     const place = placeOf(at.row, at.column);
     if (place === null) return null;
@@ -337,7 +337,7 @@
     return said;
   }
 
-  /** The same from the terminal: options that have their default are left away. */
+  /** The command for the terminal; options with their default are omitted. */
   function commandOf(state, model) {
     const { shape, swizzle, banks } = model;
     const text = swizzle ? swizzle.expression : state.map.trim();
@@ -365,11 +365,11 @@
     function read() {
       const found = place.read();
       const state = ui.merged(place.usual, found, ALLOWED);
-      // Whoever links to a mapping need not say that it is one.
+      // A link to a mapping need not state its kind.
       return "map" in found && !("source" in found) ? { ...state, source: "map" } : state;
     }
 
-    /** A change: `fields` says that the controls themselves look different afterwards. */
+    /** A change; `fields` says that the controls change, too. */
     function set(change, { fields = false } = {}) {
       state = { ...state, ...change };
       if (fields) drawControls();
@@ -482,7 +482,7 @@
         ...(place.isChapter ? [places.link("workbench.html", urlState(), DEFAULTS, "The same on a page of its own")] : []));
     }
 
-    /** Only what belongs to the source in use: a link should say no more than it means. */
+    /** Only the parameters of the current source, so that links contain nothing irrelevant. */
     function urlState() {
       const { b, m, s, map, row_bytes, unit, source, ...common } = state;
       if (source === "swizzle") return { b, m, s, ...common };

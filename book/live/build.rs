@@ -1,4 +1,4 @@
-//! The rungs, from the folder that is the only list of them: a module for each, which is its `main.rs`.
+//! Generates a module for each rung, which is its `main.rs`, from the only list of rungs, their folder.
 use std::fmt::Write;
 use std::path::Path;
 use std::{env, fs};

@@ -1,5 +1,6 @@
-//! Of results/h200/bench.csv, the few numbers that a prediction is held against: the fewest clocks of cuBLAS's f16 GEMM at each size.
-//! The whole record would be a twentieth of what a reader of the book's pages downloads.
+//! Extracts from results/h200/bench.csv the few numbers that predictions are compared with: the fewest clocks of
+//! cuBLAS's f16 GEMM at each size. The whole record would be a twentieth of what a reader of the book's pages
+//! downloads.
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::{env, fs};

@@ -4,7 +4,7 @@
 
 constexpr int BM = 16;  // rows of C that a block computes
 constexpr int BN = 64;  // columns of C that a block computes: two warps' worth
-constexpr int BK = 1;   // steps of k between two looks at memory
+constexpr int BK = 1;   // steps of k per iteration
 constexpr int THREADS = BM * BN;
 
 // What the host must know to launch this kernel: tile, threads, dynamic shared bytes, blocks per cluster.
@@ -33,15 +33,15 @@ gemm(const unsigned short* A, const unsigned short* B, unsigned short* C, int M,
     const int tileRow = blockIdx.x % rowTiles * BM;
     const int tileCol = blockIdx.x / rowTiles * BN;
 
-    // Where am I? The 32 lanes of a warp lie along a row of C: B[k][col] is then 64 consecutive bytes, two
-    // sectors. `uncoalesced` lays them along two columns instead: A and C are then touched in 16 rows at a
-    // time, and each row costs a sector of its own.
+    // Where am I? The 32 lanes of a warp are along a row of C: B[k][col] is then 64 consecutive bytes, two
+    // sectors. With `uncoalesced` they are along two columns instead: an access to A or C then touches 16
+    // rows, and each row costs a separate sector.
     const int threadRow = uncoalesced ? threadIdx.x % BM : threadIdx.x / BN;
     const int threadCol = uncoalesced ? threadIdx.x / BM : threadIdx.x % BN;
     const int row = tileRow + threadRow;
     const int col = tileCol + threadCol;
 
-    // Unrolled, so that 16 steps' loads are on their way before the first is needed.
+    // Unrolled, so that 16 steps' loads are in flight before the first is needed.
     float acc = 0.0f;
     #pragma unroll 16
     for (int k = 0; k < K; ++k) {

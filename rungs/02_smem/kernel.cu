@@ -1,6 +1,6 @@
-// Rung 02, shared memory: a block copies tiles of A and B into shared memory, and each thread computes
-// 8x8 elements of C from them, so that every element fetched from global memory is used 128 times.
-// Sectors fall by far; the new counter to watch is bank conflicts, on the transposed store into As.
+// Rung 02, shared memory: a block copies tiles of A and B into shared memory, and each thread computes 8x8
+// elements of C from them, so that every element fetched from global memory is used 128 times. The number
+// of sectors drops sharply; the new counter to watch is bank conflicts, in the transposed store to As.
 // `cargo run -p rung02_smem -- profile`.
 
 constexpr int BM = 128, BN = 128, BK = 8;              // the block's tile of C, and its step along K
@@ -28,7 +28,7 @@ __device__ unsigned short float_to_half(float f)
     return h;
 }
 
-// One 16-byte load, said in so many words: from a plain float4 the compiler makes now one load, now two.
+// One 16-byte load, explicitly: for a plain float4 the compiler emits sometimes one load, sometimes two.
 __device__ void load4(float* to, const float* from)
 {
     asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
@@ -50,13 +50,13 @@ gemm(const unsigned short* A, const unsigned short* B, unsigned short* C, int M,
     const int tileCol = blockIdx.x / rowTiles * BN;
 
     // Where am I? A warp computes 32 x 64 elements with its lanes as 4 x 8: lane = 0bRCCCr, row Rr, column CCC.
-    // Lanes i and i^1 then read the same floats of Bs, lanes i and i^2 the same of As, and where that holds
-    // all over the warp, a float4 is served to 16 lanes at a time instead of 8.
+    // Lanes i and i^1 then read the same floats of Bs, lanes i and i^2 the same of As, and if that holds for
+    // the whole warp, a float4 is served to 16 lanes at a time instead of 8.
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     const int threadRow = (lane & 1) + 2 * (lane >> 4) + 4 * (warp / 2);   // 0 to 15
     const int threadCol = (lane >> 1) % 8 + 8 * (warp % 2);                // 0 to 15
 
-    // What do I copy? 4 consecutive elements: two threads to a row of A's tile, a warp to a row of B's.
+    // What do I copy? 4 consecutive elements: two threads per row of A's tile, a warp per row of B's.
     const int aRow = threadIdx.x / 2, aCol = threadIdx.x % 2 * 4;
     const int bRow = threadIdx.x / 32, bCol = threadIdx.x % 32 * 4;
     A += (tileRow + aRow) * K + aCol;
@@ -74,11 +74,11 @@ gemm(const unsigned short* A, const unsigned short* B, unsigned short* C, int M,
         *(float4*)&Bs[bRow * BN + bCol] =
             make_float4(half_to_float(b.x), half_to_float(b.y), half_to_float(b.z), half_to_float(b.w));
 
-        // Wait until the whole tile is there.
+        // Wait until the whole tile has been copied.
         __syncthreads();
 
-        // Compute. A thread's 8 columns are two runs of four, 64 apart: the 8 float4 that a warp reads at
-        // once then lie side by side. Eight in one run would put the fifth into the banks of the first, and so on.
+        // Compute. A thread's 8 columns are two runs of four, 64 apart: the 8 float4 that a warp reads at once are
+        // then contiguous. With eight in one run, the fifth would be in the banks of the first, and so on.
         #pragma unroll
         for (int k = 0; k < BK; ++k) {
             float regA[TM], regB[TN];
@@ -93,7 +93,7 @@ gemm(const unsigned short* A, const unsigned short* B, unsigned short* C, int M,
                     acc[m][n] = fmaf(regA[m], regB[n], acc[m][n]);
         }
 
-        // Advance, once nobody reads the tile any more.
+        // Advance, once no thread reads the tile any more.
         A += BK;
         B += BK * N;
         __syncthreads();

@@ -1,12 +1,12 @@
-// Rung 04, tensor cores: a warp multiplies 16x8x16 elements in one instruction, with its operands brought
-// from shared memory by `ldmatrix`, eight rows of 16 bytes at a time.
+// Rung 04, tensor cores: a warp multiplies 16x8x16 elements in one instruction, whose operands `ldmatrix` loads
+// from shared memory, eight rows of 16 bytes at a time.
 // The counter to watch is wavefronts: rows of 128 bytes start in the same bank, so every `ldmatrix` takes 8 times
 // the ideal. `cargo run -p rung04_mma -- profile`.
 
 constexpr int BM = 128, BN = 128, BK = 64;             // the block's tile of C, and its step along K
 constexpr int WM = 64, WN = 64;                        // the warp's tile of C
 constexpr int THREADS = (BM / WM) * (BN / WN) * 32;    // 128
-constexpr int CHUNK = 8;                               // elements in 16 bytes: what a copy or a matrix row moves
+constexpr int CHUNK = 8;                               // elements in 16 bytes: a copy, or a row of a matrix
 constexpr int A_CHUNKS = BK / CHUNK, B_CHUNKS = BN / CHUNK;    // chunks in a row of the tiles
 
 // What the host must know to launch this kernel: tile, threads, dynamic shared bytes, blocks per cluster.
@@ -22,7 +22,7 @@ __device__ void copy_async(unsigned short* to, const unsigned short* from)
                  :: "r"((unsigned)__cvta_generic_to_shared(to)), "l"(from) : "memory");
 }
 
-// Four 8x8 matrices: lane l names row l % 8 of matrix l / 8.
+// Four 8x8 matrices: lane l gives the address of row l % 8 of matrix l / 8.
 __device__ void ldmatrix(unsigned (&r)[4], const unsigned short* row)
 {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
@@ -62,7 +62,7 @@ gemm(const unsigned short* A, const unsigned short* B, unsigned short* C, int M,
     __shared__ __align__(128) unsigned short tiles[BM * BK + BK * BN];
     unsigned short* As = tiles;                        // (BM, BK)
     unsigned short* Bs = tiles + BM * BK;              // (BK, BN)
-    unsigned short* Cs = tiles;                        // (BM, BN), once A and B are done with
+    unsigned short* Cs = tiles;                        // (BM, BN), after the last use of A and B
 
     // Which tile? Blocks are numbered down C's columns of tiles, so that neighbours share columns of B.
     const int rowTiles = M / BM;
@@ -93,11 +93,11 @@ gemm(const unsigned short* A, const unsigned short* B, unsigned short* C, int M,
             copy_async(&Bs[row * BN + bChunk * CHUNK], B + row * N);
         }
 
-        // Wait until the whole tile is there: first my copies, then everybody's.
+        // Wait until the whole tile has been copied: first my copies, then those of all threads.
         asm volatile("cp.async.wait_all;" ::: "memory");
         __syncthreads();
 
-        // Compute. Lanes 0 to 15 name the rows of 16 x 8 elements, lanes 16 to 31 those of the next 8 columns.
+        // Compute. Lanes 0 to 15 give the row addresses of 16 x 8 elements, lanes 16 to 31 those of the next 8 columns.
         #pragma unroll
         for (int k = 0; k < BK; k += 16) {
             unsigned regA[WM / 16][4], regB[WN / 16][4];
@@ -118,13 +118,13 @@ gemm(const unsigned short* A, const unsigned short* B, unsigned short* C, int M,
                     mma(acc[m][n], regA[m], regB[n / 2][n % 2 * 2], regB[n / 2][n % 2 * 2 + 1]);
         }
 
-        // Advance, once nobody reads the tile any more.
+        // Advance, once no thread reads the tile any more.
         A += BK;
         B += BK * N;
         __syncthreads();
     }
 
-    // Store, by way of shared memory: a lane holds pairs of C in 8 rows at once, but writes 16 bytes of one row.
+    // Store, through shared memory: a lane holds pairs of C in 8 rows, but writes 16 bytes of one row.
     #pragma unroll
     for (int m = 0; m < WM / 16; ++m)
         #pragma unroll

@@ -1,5 +1,5 @@
 // Rung 06, pipeline: shared memory holds a ring of stages, so that the copies of the next tiles are in flight while
-// one tile is multiplied: the latency of global memory is hidden by work.
+// one tile is multiplied: work hides the latency of global memory.
 // The counter to watch is time, and in the profile how far ahead copies are issued; all wavefronts stay ideal.
 // `cargo ladder diff 6`, then `cargo run -p rung06_pipeline -- profile`.
 
@@ -7,7 +7,7 @@ constexpr int BM = 128, BN = 128, BK = 64;             // the block's tile of C,
 constexpr int WM = 64, WN = 64;                        // the warp's tile of C
 constexpr int THREADS = (BM / WM) * (BN / WN) * 32;    // 128
 constexpr int STAGES = 3;                              // tiles of A and B in shared memory
-constexpr int CHUNK = 8;                               // elements in 16 bytes: what a copy or a matrix row moves
+constexpr int CHUNK = 8;                               // elements in 16 bytes: a copy, or a row of a matrix
 constexpr int A_CHUNKS = BK / CHUNK, B_CHUNKS = BN / CHUNK;    // chunks in a row of the tiles
 constexpr int STAGE = BM * BK + BK * BN;               // elements of a stage: A's tile, then B's
 
@@ -25,7 +25,7 @@ __device__ void copy_async(unsigned short* to, const unsigned short* from)
                  :: "r"((unsigned)__cvta_generic_to_shared(to)), "l"(from) : "memory");
 }
 
-// Four 8x8 matrices: lane l names row l % 8 of matrix l / 8.
+// Four 8x8 matrices: lane l gives the address of row l % 8 of matrix l / 8.
 __device__ void ldmatrix(unsigned (&r)[4], const unsigned short* row)
 {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
@@ -63,7 +63,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2)
 gemm(const unsigned short* A, const unsigned short* B, unsigned short* C, int M, int N, int K)
 {
     extern __shared__ __align__(128) unsigned short tiles[];
-    unsigned short* Cs = tiles;                        // (BM, BN), once the stages are done with
+    unsigned short* Cs = tiles;                        // (BM, BN), after the last use of the stages
 
     // Which tile? Blocks are numbered down C's columns of tiles, so that neighbours share columns of B.
     const int rowTiles = M / BM;
@@ -109,18 +109,18 @@ gemm(const unsigned short* A, const unsigned short* B, unsigned short* C, int M,
 
     float acc[WM / 16][WN / 8][4] = {};
     for (int k0 = 0, stage = 0; k0 < K; k0 += BK, stage = (stage + 1) % STAGES) {
-        // Wait for the oldest tile in flight: first for my copies, then for everybody's.
+        // Wait for the oldest tile in flight: first for my copies, then for those of all threads.
         asm volatile("cp.async.wait_group %0;" :: "n"(STAGES - 2) : "memory");
         __syncthreads();
 
-        // Load the tile that takes the place of the one before, which no thread reads any more.
+        // Load the tile that replaces the previous one, which no thread reads any more.
         if (k0 + (STAGES - 1) * BK < K)
             load((stage + STAGES - 1) % STAGES);
         commit();
 
         const unsigned short* As = tiles + stage * STAGE;     // (BM, BK)
         const unsigned short* Bs = As + BM * BK;              // (BK, BN)
-        // Compute. Lanes 0 to 15 name the rows of 16 x 8 elements, lanes 16 to 31 those of the next 8 columns.
+        // Compute. Lanes 0 to 15 give the row addresses of 16 x 8 elements, lanes 16 to 31 those of the next 8 columns.
         #pragma unroll
         for (int k = 0; k < BK; k += 16) {
             unsigned regA[WM / 16][4], regB[WN / 16][4];
@@ -143,7 +143,7 @@ gemm(const unsigned short* A, const unsigned short* B, unsigned short* C, int M,
     }
     __syncthreads();
 
-    // Store, by way of shared memory: a lane holds pairs of C in 8 rows at once, but writes 16 bytes of one row.
+    // Store, through shared memory: a lane holds pairs of C in 8 rows, but writes 16 bytes of one row.
     #pragma unroll
     for (int m = 0; m < WM / 16; ++m)
         #pragma unroll

@@ -1,18 +1,18 @@
 // Rung 07, registers: while 16 columns of K are multiplied, the fragments of the next 16 are read. And addresses are
-// computed once: integer instructions take issue slots from the tensor cores.
-// The counters to watch are time and warp instructions for each mma; all wavefronts stay ideal.
-// `cargo ladder diff 7`, then `cargo run -p rung07_registers -- profile`.
+// computed only once, because integer instructions take issue slots from the tensor cores. The counters to watch are
+// time and warp instructions per mma; all wavefronts stay ideal. `cargo ladder diff 7`, then `cargo run -p
+// rung07_registers -- profile`.
 
 constexpr int BM = 128, BN = 128, BK = 64;             // the block's tile of C, and its step along K
 constexpr int WM = 64, WN = 64;                        // the warp's tile of C
 constexpr int THREADS = (BM / WM) * (BN / WN) * 32;    // 128
 constexpr int STAGES = 3;                              // tiles of A and B in shared memory
-constexpr int CHUNK = 8;                               // elements in 16 bytes: what a copy or a matrix row moves
+constexpr int CHUNK = 8;                               // elements in 16 bytes: a copy, or a row of a matrix
 constexpr int A_CHUNKS = BK / CHUNK, B_CHUNKS = BN / CHUNK;    // chunks in a row of the tiles
 constexpr int STAGE = (BM * BK + BK * BN) * 2;         // bytes of a stage: A's tile, then B's
 
 // What the host must know to launch this kernel: tile, threads, dynamic shared bytes, blocks per cluster. It pads
-// K to a multiple of BK * STAGES, because the loop goes round all stages.
+// K to a multiple of BK * STAGES, because the loop iterates over all stages.
 extern "C" __constant__ int gemm_launch[] = {BM, BN, BK * STAGES, THREADS, STAGES * STAGE, 1};
 
 static_assert(THREADS % A_CHUNKS == 0 && THREADS % B_CHUNKS == 0, "the threads copy whole rows at a time");
@@ -24,7 +24,7 @@ __device__ void copy_async(unsigned to, const unsigned short* from)
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" :: "r"(to), "l"(from) : "memory");
 }
 
-// Four 8x8 matrices: lane l names row l % 8 of matrix l / 8.
+// Four 8x8 matrices: lane l gives the address of row l % 8 of matrix l / 8.
 __device__ void ldmatrix(unsigned (&r)[4], unsigned row)
 {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
@@ -62,7 +62,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2)
 gemm(const unsigned short* A, const unsigned short* B, unsigned short* C, int M, int N, int K)
 {
     extern __shared__ __align__(128) unsigned short tiles[];
-    unsigned short* Cs = tiles;                        // (BM, BN), once the stages are done with
+    unsigned short* Cs = tiles;                        // (BM, BN), after the last use of the stages
 
     // Which tile? Blocks are numbered down C's columns of tiles, so that neighbours share columns of B.
     const int rowTiles = M / BM;
@@ -80,8 +80,8 @@ gemm(const unsigned short* A, const unsigned short* B, unsigned short* C, int M,
     B += bRow * N + tileCol + bChunk * CHUNK;
     C += tileRow * N + tileCol + bChunk * CHUNK;
 
-    // Addresses in the first stage. All rows of mine are a multiple of 8 apart, so that the XOR with the row stays the
-    // same, and a step to another chunk is one more XOR.
+    // Addresses in the first stage. All my rows are a multiple of 8 apart, so the XOR with the row stays the same, and
+    // moving to another chunk is one more XOR.
     const unsigned stage0 = (unsigned)__cvta_generic_to_shared(tiles);
     const unsigned aTo = stage0 + (aRow * BK + (aChunk ^ (aRow & 7)) * CHUNK) * 2;
     const unsigned bTo = stage0 + (BM * BK + bRow * BN + (bChunk ^ (bRow & 7)) * CHUNK) * 2;
@@ -102,14 +102,14 @@ gemm(const unsigned short* A, const unsigned short* B, unsigned short* C, int M,
     // All copies of a tile are one group; after the last tile, groups are empty.
     auto commit = [] { asm volatile("cp.async.commit_group;" ::: "memory"); };
 
-    // Waits for the oldest tile in flight: first for my copies, then for everybody's.
+    // Waits for the oldest tile in flight: first for my copies, then for those of all threads.
     auto wait = [] {
         asm volatile("cp.async.wait_group %0;" :: "n"(STAGES - 2) : "memory");
         __syncthreads();
     };
 
-    // Reads the fragments of a step. Lanes 0 to 15 name the rows of 16 x 8 elements, lanes 16 to 31 those of the next 8
-    // columns.
+    // Reads the fragments of a step. Lanes 0 to 15 give the row addresses of 16 x 8 elements, lanes 16 to 31 those of
+    // the next 8 columns.
     unsigned regA[2][WM / 16][4], regB[2][WN / 16][4];
     auto read = [&](int to, int stage, int step) {
         #pragma unroll
@@ -120,8 +120,8 @@ gemm(const unsigned short* A, const unsigned short* B, unsigned short* C, int M,
             ldmatrix_trans(regB[to][n], (bFrom ^ n * 32) + stage * STAGE + step * 16 * BN * 2);
     };
 
-    // Multiplies a tile, and starts the copies of the one that takes the place of the tile before. Reads one step ahead, at
-    // last the first step of the next tile.
+    // Multiplies a tile, and starts the copies of the tile that replaces the previous one. Reads one step ahead; in the
+    // last step, the first of the next tile.
     float acc[WM / 16][WN / 8][4] = {};
     auto multiply = [&](int stage, bool copies, bool more) {
         if (copies)
@@ -150,8 +150,8 @@ gemm(const unsigned short* A, const unsigned short* B, unsigned short* C, int M,
     wait();
     read(0, 0, 0);
 
-    // Compute. All stages in each round, so that the compiler knows every address in them. In the last round one tile
-    // is left to copy, and after the last tile nothing more to read.
+    // Compute. Each iteration uses all stages, so that the compiler knows every address in them. In the last
+    // iteration one tile is left to copy, and after the last tile nothing is left to read.
     for (int left = K - STAGES * BK; left > 0; left -= STAGES * BK)
         #pragma unroll
         for (int stage = 0; stage < STAGES; ++stage)
@@ -161,7 +161,7 @@ gemm(const unsigned short* A, const unsigned short* B, unsigned short* C, int M,
         multiply(stage, stage == 0, stage < STAGES - 1);
     __syncthreads();
 
-    // Store, by way of shared memory: a lane holds pairs of C in 8 rows at once, but writes 16 bytes of one row.
+    // Store, through shared memory: a lane holds pairs of C in 8 rows, but writes 16 bytes of one row.
     #pragma unroll
     for (int m = 0; m < WM / 16; ++m)
         #pragma unroll

@@ -1,8 +1,8 @@
-// Rung 08, warp tile: a warp computes 64x96 elements of C, as many as its registers hold, and so reads less for each mma.
-// There is room for B's fragments of 16 columns at a time; and rows of A's tile, now 64 bytes, are two in 128 bytes, so
-// that A's swizzle is by row / 2. Tiles are numbered so that neighbours share A and B in L2.
-// The counters to watch are time and shared-memory wavefronts for each mma. `cargo ladder diff 8`, then
-// `cargo run -p rung08_warp_tile -- profile`.
+// Rung 08, warp tile: a warp computes 64x96 elements of C, as many as its registers hold, and so reads less for each
+// mma. There is room for B's fragments of 16 columns at a time. Rows of A's tile now have 64 bytes, two in 128
+// bytes, so A's swizzle uses row / 2. Tiles are numbered so that neighbours share A and B in L2. The counters to
+// watch are time and shared-memory wavefronts per mma. `cargo ladder diff 8`, then `cargo run -p rung08_warp_tile --
+// profile`.
 
 // A configuration's tile of C. The host passes it on the compiler's command line.
 #ifndef TILE_M
@@ -14,18 +14,18 @@ constexpr int BM = TILE_M, BN = TILE_N, BK = 32;       // the block's tile of C,
 constexpr int WM = BM / 2, WN = BN / 2;                // the warp's tile of C
 constexpr int THREADS = (BM / WM) * (BN / WN) * 32;    // 128
 constexpr int STAGES = 4;                              // tiles of A and B in shared memory
-constexpr int CHUNK = 8;                               // elements in 16 bytes: what a copy or a matrix row moves
-constexpr int PANEL = 64, SLICE = PANEL / (BN / WN);   // columns in 128 bytes; those of a panel that are one warp's
+constexpr int CHUNK = 8;                               // elements in 16 bytes: a copy, or a row of a matrix
+constexpr int PANEL = 64, SLICE = PANEL / (BN / WN);   // columns in 128 bytes; one warp's columns in a panel
 constexpr int A_CHUNKS = BK / CHUNK, B_CHUNKS = PANEL / CHUNK;    // chunks in a row of A's tile and of a panel
 constexpr int A_ROWS = THREADS / A_CHUNKS, B_ROWS = THREADS / B_CHUNKS;    // rows that all threads copy at a time
-constexpr int A_COPIES = BM / A_ROWS, COPIES = A_COPIES + BK / B_ROWS * (BN / PANEL);    // of a thread, for a stage
+constexpr int A_COPIES = BM / A_ROWS, COPIES = A_COPIES + BK / B_ROWS * (BN / PANEL);    // per thread and stage
 constexpr int STAGE = (BM * BK + BK * BN) * 2;         // bytes of a stage: A's tile, then B's
 constexpr int STEPS = (BK / 16) * (WN / 16);           // a step multiplies 16 columns of B, for 16 of K
-constexpr int COPIES_PER_STEP = (COPIES + STEPS - 2) / (STEPS - 1);    // started by a step; the last has none
-constexpr int GROUP = 8;                               // rows of tiles that are worked on together
+constexpr int COPIES_PER_STEP = (COPIES + STEPS - 2) / (STEPS - 1);    // started per step; none in the last step
+constexpr int GROUP = 8;                               // rows of tiles that are computed together
 
 // What the host must know to launch this kernel: tile, threads, dynamic shared bytes, blocks per cluster. It pads
-// K to a multiple of BK * STAGES, because the loop goes round all stages.
+// K to a multiple of BK * STAGES, because the loop iterates over all stages.
 extern "C" __constant__ int gemm_launch[] = {BM, BN, BK * STAGES, THREADS, STAGES * STAGE, 1};
 
 static_assert(THREADS % A_CHUNKS == 0 && THREADS % B_CHUNKS == 0, "the threads copy whole rows at a time");
@@ -38,7 +38,7 @@ __device__ void copy_async(unsigned to, const unsigned short* from)
     asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16;" :: "r"(to), "l"(from) : "memory");
 }
 
-// Four 8x8 matrices: lane l names row l % 8 of matrix l / 8.
+// Four 8x8 matrices: lane l gives the address of row l % 8 of matrix l / 8.
 __device__ void ldmatrix(unsigned (&r)[4], unsigned row)
 {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
@@ -76,7 +76,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2)
 gemm(const unsigned short* A, const unsigned short* B, unsigned short* C, int M, int N, int K)
 {
     extern __shared__ __align__(128) unsigned short tiles[];
-    unsigned short* Cs = tiles;                        // (BM, BN), once the stages are done with
+    unsigned short* Cs = tiles;                        // (BM, BN), after the last use of the stages
 
     // Which tile? GROUP rows of tiles, column by column, so that neighbours share A and B in L2.
     const int inGroup = blockIdx.x % (GROUP * (N / BN)), top = blockIdx.x / (GROUP * (N / BN)) * GROUP;
@@ -94,8 +94,8 @@ gemm(const unsigned short* A, const unsigned short* B, unsigned short* C, int M,
     B += bRow * N + tileCol + bChunk * CHUNK;
     C += tileRow * N + tileCol + bChunk * CHUNK;
 
-    // Addresses in the first stage. All rows of mine are a multiple of 8 apart, so that the XOR with the row stays the
-    // same, and a step to another chunk is one more XOR.
+    // Addresses in the first stage. All my rows are a multiple of 8 apart, so the XOR with the row stays the same, and
+    // moving to another chunk is one more XOR.
     const unsigned stage0 = (unsigned)__cvta_generic_to_shared(tiles);
     const unsigned aTo = stage0 + (aRow * BK + (aChunk ^ (aRow / 2 & 3)) * CHUNK) * 2;
     const unsigned bTo = stage0 + (BM * BK + bRow * BN + (bChunk ^ (bRow & 7)) * CHUNK) * 2;
@@ -114,13 +114,13 @@ gemm(const unsigned short* A, const unsigned short* B, unsigned short* C, int M,
     // All copies of a tile are one group; after the last tile, groups are empty.
     auto commit = [&] { asm volatile("cp.async.commit_group;" ::: "memory"); A += BK, B += BK * N; };
 
-    // Waits for the oldest tile in flight: first for my copies, then for everybody's.
+    // Waits for the oldest tile in flight: first for my copies, then for those of all threads.
     auto wait = [] {
         asm volatile("cp.async.wait_group %0;" :: "n"(STAGES - 2) : "memory");
         __syncthreads();
     };
 
-    // Read 16 x 16 elements. Lanes 0 to 15 name the rows of 16 x 8 elements, lanes 16 to 31 those of the next 8 columns.
+    // Read 16 x 16 elements. Lanes 0 to 15 give the row addresses of 16 x 8 elements, lanes 16 to 31 those of the next 8 columns.
     unsigned regA[WM / 16][4], regB[2][4];
     auto readA = [&](int stage, int m, int k) { ldmatrix(regA[m], (aFrom ^ k * 32) + stage * STAGE + m * 16 * BK * 2); };
     auto readB = [&](int to, int stage, int n, int k) {
@@ -128,8 +128,8 @@ gemm(const unsigned short* A, const unsigned short* B, unsigned short* C, int M,
         ldmatrix_trans(regB[to], (bFrom ^ n % (SLICE / 16) * 32) + stage * STAGE + (k * 16 * BN + column) * 2);
     };
 
-    // Multiplies a tile, and starts the copies of the one that takes the place of the tile before. Reads one step ahead, at
-    // last the first step of the next tile; A's fragments are replaced where they are last used.
+    // Multiplies a tile, and starts the copies of the tile that replaces the previous one. Reads one step ahead; in the
+    // last step, the first of the next tile. A's fragments are replaced at their last use.
     float acc[WM / 16][WN / 8][4] = {};
     auto multiply = [&](int stage, bool copies, bool more) {
         #pragma unroll
@@ -167,8 +167,8 @@ gemm(const unsigned short* A, const unsigned short* B, unsigned short* C, int M,
         readA(0, m, 0);
     readB(0, 0, 0, 0);
 
-    // Compute. All stages in each round, so that the compiler knows every address in them. In the last round one tile
-    // is left to copy, and after the last tile nothing more to read.
+    // Compute. Each iteration uses all stages, so that the compiler knows every address in them. In the last
+    // iteration one tile is left to copy, and after the last tile nothing is left to read.
     for (int left = K - STAGES * BK; left > 0; left -= STAGES * BK)
         #pragma unroll
         for (int stage = 0; stage < STAGES; ++stage)
@@ -177,8 +177,8 @@ gemm(const unsigned short* A, const unsigned short* B, unsigned short* C, int M,
     for (int stage = 0; stage < STAGES; ++stage)
         multiply(stage, stage == 0, stage < STAGES - 1);
 
-    // Store, by way of shared memory: a lane holds pairs of C in 8 rows at once, but writes 16 bytes of one row. Other
-    // warps may still read the last stage; all others are free.
+    // Store, through shared memory: a lane holds pairs of C in 8 rows, but writes 16 bytes of one row. Other warps may
+    // still read the last stage; all others are free.
     #pragma unroll
     for (int m = 0; m < WM / 16; ++m)
         #pragma unroll

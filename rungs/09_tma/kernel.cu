@@ -1,4 +1,4 @@
-// Rung 09, TMA: Hopper's copy engine brings whole tiles, swizzled, and one thread starts all copies; an mbarrier counts
+// Rung 09, TMA: Hopper's copy engine loads whole tiles, swizzled, and one thread starts all copies; an mbarrier counts
 // the bytes that have arrived. TMA also stores C, and knows where the matrices end.
 // The counter to watch is instructions: no thread computes the address of a copy.
 // `cargo ladder diff 9`, then `cargo run -p rung09_tma -- profile`.
@@ -8,7 +8,7 @@ constexpr int BM = 128, BN = 128, BK = 64;             // the block's tile of C,
 constexpr int WM = 64, WN = 64;                        // the warp's tile of C
 constexpr int THREADS = (BM / WM) * (BN / WN) * 32;    // 128
 constexpr int STAGES = 3;                              // tiles of A and B in shared memory
-constexpr int CHUNK = 8;                               // elements in 16 bytes: what a matrix row holds
+constexpr int CHUNK = 8;                               // elements in 16 bytes: a row of a matrix
 constexpr int PANEL = 64;                              // columns in 128 bytes: the width of the swizzle
 
 // A and B of one K step. Every panel begins at a multiple of 1024 bytes, where the swizzle's pattern begins.
@@ -20,7 +20,7 @@ struct Stage {
 struct Shared {
     union {
         Stage stage[STAGES];
-        unsigned short C[BN / PANEL][BM * PANEL];      // panels of (BM, PANEL), once the stages are done with
+        unsigned short C[BN / PANEL][BM * PANEL];      // panels of (BM, PANEL), after the last use of the stages
     };
     unsigned long long full[STAGES];                   // mbarriers
 };
@@ -32,7 +32,7 @@ extern "C" __constant__ int gemm_boxes[] = {BK, BM, 128, PANEL, BK, 128, PANEL, 
 
 static_assert(BK == PANEL && WN == PANEL, "a row of A's tile is as wide as the swizzle, and so is a warp's tile");
 
-// Four 8x8 matrices: lane l names row l % 8 of matrix l / 8.
+// Four 8x8 matrices: lane l gives the address of row l % 8 of matrix l / 8.
 __device__ void ldmatrix(unsigned (&r)[4], const unsigned short* row)
 {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
@@ -57,8 +57,8 @@ __device__ void mma(float (&c)[4], const unsigned (&a)[4], unsigned b0, unsigned
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 
-// A is (M, K), B is (K, N), C is (M, N), all row-major f16, of any size whose rows are whole 16 bytes: outside of them
-// TMA reads zeros and writes nothing. Two blocks share an SM: while one waits at its barrier, the other computes.
+// A is (M, K), B is (K, N), C is (M, N), all row-major f16, of any size with rows that are a multiple of 16 bytes:
+// outside, TMA reads zeros and writes nothing. Two blocks share an SM: while one waits at its barrier, the other computes.
 extern "C" __global__ void __launch_bounds__(THREADS, 2)
 gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, const __grid_constant__ TensorMap C,
      int M, int N, int K)
@@ -75,7 +75,7 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     const int warpRow = warp / (BN / WN) * WM, warpCol = warp % (BN / WN) * WN;
 
-    // The barriers are there before any thread, or TMA, uses them.
+    // The barriers are initialized before any thread, or TMA, uses them.
     if (threadIdx.x == 0) {
         for (int i = 0; i < STAGES; ++i)
             mbarrier_init(&s.full[i], 1);
@@ -83,7 +83,7 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
     }
     __syncthreads();
 
-    // Starts the copies of a tile: one thread does it all.
+    // Starts the copies of a tile: one thread starts all of them.
     auto load = [&](int stage, int k0) {
         if (threadIdx.x > 0)
             return;
@@ -103,11 +103,11 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
         mbarrier_wait(&s.full[stage], k0 / BK / STAGES % 2);
         __syncthreads();
 
-        // Load the tile that takes its place.
+        // Load the tile that replaces it.
         if (k0 + (STAGES - 1) * BK < K)
             load((stage + STAGES - 1) % STAGES, k0 + (STAGES - 1) * BK);
 
-        // Compute. Lanes 0 to 15 name the rows of 16 x 8 elements, lanes 16 to 31 those of the next 8 columns.
+        // Compute. Lanes 0 to 15 give the row addresses of 16 x 8 elements, lanes 16 to 31 those of the next 8 columns.
         #pragma unroll
         for (int k = 0; k < BK; k += 16) {
             unsigned regA[WM / 16][4], regB[WN / 16][4];
@@ -131,7 +131,7 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
     }
     __syncthreads();
 
-    // Store, by way of shared memory, from where TMA copies the tile to C.
+    // Store, through shared memory, from where TMA copies the tile to C.
     #pragma unroll
     for (int m = 0; m < WM / 16; ++m)
         #pragma unroll

@@ -5,10 +5,10 @@
 #include "hopper.cuh"
 
 constexpr int BM = 128, BN = 128, BK = 64;             // the block's tile of C, and its step along K
-constexpr int WM = 64;                                 // rows of C that one wgmma takes
+constexpr int WM = 64;                                 // rows of C that one wgmma computes
 constexpr int THREADS = 128;                           // one warpgroup
 constexpr int STAGES = 3;                              // tiles of A and B in shared memory
-constexpr int CHUNK = 8;                               // elements in 16 bytes: what the swizzle moves
+constexpr int CHUNK = 8;                               // elements in 16 bytes: the unit of the swizzle
 constexpr int PANEL = 64;                              // columns in 128 bytes: the width of the swizzle
 
 // A and B of one K step. Every panel begins at a multiple of 1024 bytes, where the swizzle's pattern begins.
@@ -20,7 +20,7 @@ struct Stage {
 struct Shared {
     union {
         Stage stage[STAGES];
-        unsigned short C[BN / PANEL][BM * PANEL];      // panels of (BM, PANEL), once the stages are done with
+        unsigned short C[BN / PANEL][BM * PANEL];      // panels of (BM, PANEL), after the last use of the stages
     };
     unsigned long long full[STAGES];                   // mbarriers
 };
@@ -32,8 +32,8 @@ extern "C" __constant__ int gemm_boxes[] = {BK, BM, 128, PANEL, BK, 128, PANEL, 
 
 static_assert(BK == PANEL, "a row of A's tile is as wide as the swizzle");
 
-// A is (M, K), B is (K, N), C is (M, N), all row-major f16, of any size whose rows are whole 16 bytes: outside of them
-// TMA reads zeros and writes nothing. Two blocks share an SM: while one waits at its barrier, the other computes.
+// A is (M, K), B is (K, N), C is (M, N), all row-major f16, of any size with rows that are a multiple of 16 bytes:
+// outside, TMA reads zeros and writes nothing. Two blocks share an SM: while one waits at its barrier, the other computes.
 extern "C" __global__ void __launch_bounds__(THREADS, 2)
 gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, const __grid_constant__ TensorMap C,
      int M, int N, int K)
@@ -46,10 +46,10 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
     const int tileRow = blockIdx.x % rowTiles * BM;
     const int tileCol = blockIdx.x / rowTiles * BN;
 
-    // Where am I? Of 64 rows of C, each warp has 16.
+    // Where am I? Each warp has 16 of the 64 rows of C.
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
 
-    // The barriers are there before any thread, or TMA, uses them.
+    // The barriers are initialized before any thread, or TMA, uses them.
     if (threadIdx.x == 0) {
         for (int i = 0; i < STAGES; ++i)
             mbarrier_init(&s.full[i], 1);
@@ -57,7 +57,7 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
     }
     __syncthreads();
 
-    // Starts the copies of a tile: one thread does it all.
+    // Starts the copies of a tile: one thread starts all of them.
     auto load = [&](int stage, int k0) {
         if (threadIdx.x > 0)
             return;
@@ -77,12 +77,12 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
         mbarrier_wait(&s.full[stage], k0 / BK / STAGES % 2);
         __syncthreads();
 
-        // Load the tile that takes its place.
+        // Load the tile that replaces it.
         if (k0 + (STAGES - 1) * BK < K)
             load((stage + STAGES - 1) % STAGES, k0 + (STAGES - 1) * BK);
 
-        // Compute. The swizzle repeats every 8 rows, 1024 bytes. In A the next 16 columns begin 32 bytes on; in B
-        // the next 16 rows of K begin 2048 bytes on, and the next panel BK * 128.
+        // Compute. The swizzle repeats every 8 rows, 1024 bytes. In A the next 16 columns begin 32 bytes further
+        // on; in B the next 16 rows of K 2048 bytes, and the next panel BK * 128.
         const unsigned long long a = descriptor(s.stage[stage].A, 16, 1024);
         const unsigned long long b = descriptor(s.stage[stage].B[0], BK * PANEL * 2, 1024);
         wgmma_fence();
@@ -96,7 +96,7 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
     }
     __syncthreads();
 
-    // Store, by way of shared memory, from where TMA copies the tile to C.
+    // Store, through shared memory, from where TMA copies the tile to C.
     #pragma unroll
     for (int m = 0; m < BM / WM; ++m)
         #pragma unroll

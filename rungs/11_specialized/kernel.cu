@@ -1,21 +1,21 @@
 // Rung 11, warp specialization: a producer warpgroup loads, and two consumer warpgroups multiply, connected by two barriers
-// a stage: `full`, the tile has arrived, and `empty`, it is not read any more. The producer gives its registers to the
-// consumers, so that they hold a tile of 128x256, and one group of wgmmas is in flight while the next is issued.
-// The counter to watch is bytes from L2: each of them serves more products.
+// per stage: `full`, the tile has arrived, and `empty`, it is no longer read. The producer gives registers to the
+// consumers, so that they hold a tile of 128x256, and one group of wgmmas is in flight while the next is issued. The
+// counter to watch is bytes from L2: each is used for more products.
 // `cargo ladder diff 11`, then `cargo run -p rung11_specialized -- profile`.
 #include "hopper.cuh"
 
-// The block's tile of C: macros, since rung 16 has several tiles and its host sets one on the compiler's command line.
+// The block's tile of C: macros, because rung 16 has several tiles and its host selects one on the compiler's command line.
 #ifndef TILE_M
 #define TILE_M 128
 #define TILE_N 256
 #endif
 
 constexpr int BM = TILE_M, BN = TILE_N, BK = 64;       // the block's tile of C, and its step along K
-constexpr int WM = 64;                                 // rows of a consumer's tile of C: what one wgmma takes
+constexpr int WM = 64;                                 // rows of a consumer's tile of C: the M of a wgmma
 constexpr int CONSUMERS = BM / WM;                     // warpgroups that multiply
 constexpr int THREADS = 128 * (1 + CONSUMERS);         // the first warpgroup loads
-constexpr int CHUNK = 8;                               // elements in 16 bytes: what the swizzle moves
+constexpr int CHUNK = 8;                               // elements in 16 bytes: the unit of the swizzle
 constexpr int PANEL = 64;                              // columns in 128 bytes: the width of the swizzle
 
 // A and B of one K step. Every panel begins at a multiple of 1024 bytes, where the swizzle's pattern begins.
@@ -24,12 +24,12 @@ struct Stage {
     unsigned short B[BN / PANEL][BK * PANEL];          // panels of (BK, PANEL)
 };
 
-constexpr int STAGES = 226 * 1024 / (int)sizeof(Stage);              // of 227 KiB, 1 is for the barriers
+constexpr int STAGES = 226 * 1024 / (int)sizeof(Stage);              // of 227 KiB, 1 KiB is for the barriers
 
 struct Shared {
     union {
         Stage stage[STAGES];
-        unsigned short C[BN / PANEL][BM * PANEL];      // panels of (BM, PANEL), once the stages are done with
+        unsigned short C[BN / PANEL][BM * PANEL];      // panels of (BM, PANEL), after the last use of the stages
     };
     unsigned long long full[STAGES], empty[STAGES];    // mbarriers
 };
@@ -42,8 +42,8 @@ extern "C" __constant__ int gemm_boxes[] = {BK, BM, 128, PANEL, BK, 128, PANEL, 
 static_assert(BK == PANEL, "a row of A's tile is as wide as the swizzle");
 static_assert(BM % WM == 0 && CONSUMERS <= 3 && (BN == 64 || BN == 128 || BN == 256), "hopper.cuh has a wgmma for these tiles");
 
-// A is (M, K), B is (K, N), C is (M, N), all row-major f16, of any size whose rows are whole 16 bytes: outside of them
-// TMA reads zeros and writes nothing.
+// A is (M, K), B is (K, N), C is (M, N), all row-major f16, of any size with rows that are a multiple of 16 bytes:
+// outside, TMA reads zeros and writes nothing.
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
 gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, const __grid_constant__ TensorMap C,
      int M, int N, int K)
@@ -56,10 +56,10 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
     const int tileRow = blockIdx.x % rowTiles * BM;
     const int tileCol = blockIdx.x / rowTiles * BN;
 
-    // Where am I? Of a consumer's 64 rows of C, each warp has 16.
+    // Where am I? Each warp has 16 of its consumer's 64 rows of C.
     const int warpgroup = threadIdx.x / 128, thread = threadIdx.x % 128, lane = thread % 32, warp = thread / 32;
 
-    // The barriers are there before any thread, or TMA, uses them.
+    // The barriers are initialized before any thread, or TMA, uses them.
     if (threadIdx.x == 0) {
         for (int i = 0; i < STAGES; ++i) {
             mbarrier_init(&s.full[i], 1);
@@ -73,7 +73,7 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
     auto advance = [&] { if (++stage == STAGES) { stage = 0; phase ^= 1; } };
 
     if (warpgroup == 0) {
-        // Load. One thread does it all.
+        // Load. One thread starts all copies.
         if (CONSUMERS > 1)
             setmaxnreg_dec<32>();
         for (int k0 = 0; k0 < K && thread == 0; k0 += BK) {
@@ -95,8 +95,8 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
     for (int k0 = 0; k0 < K; k0 += BK) {
         mbarrier_wait(&s.full[stage], phase);
 
-        // Compute. The swizzle repeats every 8 rows, 1024 bytes. In A the next 16 columns begin 32 bytes on; in B
-        // the next 16 rows of K begin 2048 bytes on, and the next panel BK * 128.
+        // Compute. The swizzle repeats every 8 rows, 1024 bytes. In A the next 16 columns begin 32 bytes further
+        // on; in B the next 16 rows of K 2048 bytes, and the next panel BK * 128.
         const unsigned long long a = descriptor(&s.stage[stage].A[consumer * WM * BK], 16, 1024);
         const unsigned long long b = descriptor(s.stage[stage].B[0], BK * PANEL * 2, 1024);
         wgmma_fence();
@@ -105,7 +105,7 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
             wgmma(acc, a + (k * 32 >> 4), b + (k * 2048 >> 4), previous >= 0 || k > 0);
         wgmma_commit();
 
-        // While these are in flight, those of the step before complete, and its stage is free.
+        // While these are in flight, those of the previous step complete, and its stage is free.
         wgmma_wait<1>();
         if (thread == 0 && previous >= 0)
             mbarrier_arrive(&s.empty[previous]);
@@ -115,7 +115,7 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
     wgmma_wait<0>();
     named_barrier(1, 128 * CONSUMERS);
 
-    // Store, by way of shared memory, from where TMA copies the tile to C.
+    // Store, through shared memory, from where TMA copies the tile to C.
     #pragma unroll
     for (int n = 0; n < BN / 8; ++n)
         #pragma unroll

@@ -1,25 +1,25 @@
-// Rung 13, persistent: as many blocks as there are SMs, each of which takes one tile after the other, so that the next
+// Rung 13, persistent: as many blocks as there are SMs, each of which computes one tile after the other, so that the next
 // tile is loaded while one is stored; tiles are numbered so that those of one wave share rows of A and columns of B in L2.
-// The counter to watch is time between two tiles: prologue and end of `cargo ladder clocks 12`, the pause of `clocks 13`.
+// The counter to watch is the time between two tiles: prologue and end in `cargo ladder clocks 12`, the pause in `clocks 13`.
 // `cargo ladder diff 13`, then `cargo run -p rung13_persistent -- profile`.
 #include "hopper.cuh"
 
-// The block's tile of C: macros, since rung 16 has several tiles and its host sets one on the compiler's command line.
+// The block's tile of C: macros, because rung 16 has several tiles and its host selects one on the compiler's command line.
 #ifndef TILE_M
 #define TILE_M 128
 #define TILE_N 256
 #endif
 
 constexpr int BM = TILE_M, BN = TILE_N, BK = 64;       // the block's tile of C, and its step along K
-constexpr int WM = 64;                                 // rows of a consumer's tile of C: what one wgmma takes
+constexpr int WM = 64;                                 // rows of a consumer's tile of C: the M of a wgmma
 constexpr int CONSUMERS = BM / WM;                     // warpgroups that multiply
 constexpr int THREADS = 128 * (1 + CONSUMERS);         // the first warpgroup loads
 constexpr int CLUSTER = BN == 256 ? 2 : 1;             // blocks, one above the other, that share the panels of B
-constexpr int CHUNK = 8;                               // elements in 16 bytes: what the swizzle moves
+constexpr int CHUNK = 8;                               // elements in 16 bytes: the unit of the swizzle
 constexpr int PANEL = 64;                              // columns in 128 bytes: the width of the swizzle
 constexpr int PANELS = BN / PANEL;
-constexpr int GROUP = 8;                               // rows of clusters that are worked on together
-__device__ unsigned arrivals;                          // at the barriers of the whole grid; 0 between launches
+constexpr int GROUP = 8;                               // rows of clusters that are computed together
+__device__ unsigned arrivals;                          // at the grid's barrier; 0 between launches
 
 // A and B of one K step. Every panel begins at a multiple of 1024 bytes, where the swizzle's pattern begins.
 struct Stage {
@@ -27,7 +27,7 @@ struct Stage {
     unsigned short B[PANELS][BK * PANEL];              // panels of (BK, PANEL)
 };
 
-constexpr int STAGES = (226 * 1024 - CONSUMERS * 4 * WM * PANEL) / (int)sizeof(Stage);    // of 227 KiB, 1 is for the barriers
+constexpr int STAGES = (226 * 1024 - CONSUMERS * 4 * WM * PANEL) / (int)sizeof(Stage);    // of 227 KiB, 1 KiB is for the barriers
 
 struct Shared {
     Stage stage[STAGES];
@@ -35,8 +35,8 @@ struct Shared {
     unsigned long long full[STAGES], empty[STAGES];    // mbarriers
 };
 
-// What the host must know to launch this kernel: tile, threads, dynamic shared bytes, blocks per cluster, and blocks
-// per SM, which stay there and take one tile after the other.
+// What the host must know to launch this kernel: tile, threads, dynamic shared bytes, blocks per cluster, and
+// persistent blocks per SM, which compute one tile after the other.
 extern "C" __constant__ int gemm_launch[] = {BM, BN, BK, THREADS, sizeof(Shared), CLUSTER, 1};
 // The box that TMA copies at a time, of A, B and C: columns, rows, bytes of the swizzle.
 extern "C" __constant__ int gemm_boxes[] = {BK, BM, 128, PANEL, BK, 128, PANEL, WM, 128};
@@ -45,8 +45,8 @@ static_assert(BK == PANEL, "a row of A's tile is as wide as the swizzle");
 static_assert(BM % WM == 0 && CONSUMERS <= 3 && (BN == 64 || BN == 128 || BN == 256), "hopper.cuh has a wgmma for these tiles");
 static_assert(BN / PANEL % CLUSTER == 0, "each block of a cluster loads the same number of panels of B");
 
-// Which tile does this block compute? GROUP rows of clusters are taken together, column by column, so that neighbours share
-// A and B in L2. The last row may be below C, where TMA reads zeros and writes nothing.
+// Which tile does this block compute? GROUP rows of clusters are computed together, column by column, so that neighbours
+// share A and B in L2. The last row may be below C, where TMA reads zeros and writes nothing.
 struct Tile { int row, column; };
 
 __device__ Tile tile_of(int number, int M, int N)
@@ -57,8 +57,8 @@ __device__ Tile tile_of(int number, int M, int N)
     return {(int)(((first + number % height) * CLUSTER + blockIdx.x % CLUSTER) * BM), number / height * BN};
 }
 
-// A is (M, K), B is (K, N), C is (M, N), all row-major f16, of any size whose rows are whole 16 bytes: outside of them
-// TMA reads zeros and writes nothing.
+// A is (M, K), B is (K, N), C is (M, N), all row-major f16, of any size with rows that are a multiple of 16 bytes:
+// outside, TMA reads zeros and writes nothing.
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
 gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, const __grid_constant__ TensorMap C,
      int M, int N, int K)
@@ -66,10 +66,10 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
     extern __shared__ __align__(1024) unsigned char dynamic[];
     Shared& s = *(Shared*)dynamic;
 
-    // Where am I? Of a consumer's 64 rows of C, each warp has 16.
+    // Where am I? Each warp has 16 of its consumer's 64 rows of C.
     const int warpgroup = threadIdx.x / 128, thread = threadIdx.x % 128, lane = thread % 32, warp = thread / 32;
 
-    // The barriers of both blocks are there before any thread, or TMA, uses them.
+    // The barriers of both blocks are initialized before any thread, or TMA, uses them.
     if (threadIdx.x == 0) {
         for (int i = 0; i < STAGES; ++i) {
             mbarrier_init(&s.full[i], 1);
@@ -88,7 +88,7 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
     auto advance = [&] { if (++stage == STAGES) { stage = 0; phase ^= 1; } };
 
     if (warpgroup == 0) {
-        // Load. One thread does it all.
+        // Load. One thread starts all copies.
         if (CONSUMERS > 1)
             setmaxnreg_dec<32>();
         for (int number = cluster; number < tiles && thread == 0; number += gridDim.x / CLUSTER) {
@@ -98,13 +98,13 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
                 mbarrier_wait(&s.empty[stage], phase ^ 1);
                 mbarrier_expect(&s.full[stage], sizeof(Stage));
                 tma_load(s.stage[stage].A, A, k0, tile.row, &s.full[stage]);
-                for (int panel = rank; panel < PANELS; panel += CLUSTER)    // the other block loads the others
+                for (int panel = rank; panel < PANELS; panel += CLUSTER)    // the other block loads the rest
                     tma_multicast(s.stage[stage].B[panel], B, tile.column + panel * PANEL, k0, &s.full[stage],
                                   (1 << CLUSTER) - 1);
                 advance();
             }
         }
-        // Stay until the other block has arrived here for the last time: then every stage is empty.
+        // Do not exit before the other block has arrived here for the last time: then every stage is empty.
         for (int i = 0; i < STAGES && thread == 0; ++i, advance())
             mbarrier_wait(&s.empty[stage], phase ^ 1);
         return;
@@ -120,8 +120,8 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
         for (int k0 = 0; k0 < K; k0 += BK) {
             mbarrier_wait(&s.full[stage], phase);
 
-            // Compute. The swizzle repeats every 8 rows, 1024 bytes. In A the next 16 columns begin 32 bytes on; in B
-            // the next 16 rows of K begin 2048 bytes on, and the next panel BK * 128.
+            // Compute. The swizzle repeats every 8 rows, 1024 bytes. In A the next 16 columns begin 32 bytes further
+            // on; in B the next 16 rows of K 2048 bytes, and the next panel BK * 128.
             const unsigned long long a = descriptor(&s.stage[stage].A[consumer * WM * BK], 16, 1024);
             const unsigned long long b = descriptor(s.stage[stage].B[0], BK * PANEL * 2, 1024);
             wgmma_fence();
@@ -130,7 +130,7 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
                 wgmma(acc, a + (k * 32 >> 4), b + (k * 2048 >> 4), previous >= 0 || k > 0);
             wgmma_commit();
 
-            // While these are in flight, those of the step before complete, and its stage is free: both blocks may fill it.
+            // While these are in flight, those of the previous step complete, and its stage is free: both blocks may fill it.
             wgmma_wait<1>();
             if (thread < CLUSTER && previous >= 0)
                 mbarrier_arrive(&s.empty[previous], thread);
@@ -141,7 +141,7 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
         if (thread < CLUSTER)
             mbarrier_arrive(&s.empty[previous], thread);
 
-        // Store, a panel at a time, by way of two buffers: one is filled while TMA copies the other to C.
+        // Store, a panel at a time, through two buffers: one is filled while TMA copies the other to C.
         #pragma unroll
         for (int panel = 0; panel < PANELS; ++panel) {
             unsigned short* Cs = s.C[consumer][panel % 2];

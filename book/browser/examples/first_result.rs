@@ -1,6 +1,6 @@
-//! How long a reader waits for the first result of "Run it here": the engine loaded, a rung run. Chromium opens the built book with
-//! an empty profile each time, as a server gives it and from disk. Writes results/first_result.json:
-//! `cargo book build && cargo run -p book-browser --example first_result`.
+//! Measures how long a reader waits for the first result of "Run it here": until the engine is loaded and a rung has
+//! run. Chromium opens the built book with an empty profile each time, from a server and from disk. Writes
+//! results/first_result.json: `cargo book build && cargo run -p book-browser --example first_result`.
 use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -11,11 +11,11 @@ use anyhow::{Context, Result, ensure};
 use book_browser::{Chromium, Network, Server, chromium_or_skip};
 use serde_json::{Value, json};
 
-/// Where the record is, from the workspace's root.
+/// The path of the record, relative to the workspace's root.
 const RECORD: &str = "results/first_result.json";
-/// A page without a figure, which would load the engine itself.
+/// A page without a figure, because a figure would load the engine itself.
 const PAGE: &str = "index.html";
-/// What runs, on the default size.
+/// The command that runs, at its default size.
 const WORDS: [&str; 4] = ["cargo", "run", "-p", "rung05_swizzle"];
 const BUNDLE: &str = "rungs/05_swizzle";
 const ROUNDS: usize = 5;
@@ -40,7 +40,7 @@ fn main() -> Result<()> {
         ("from disk", &disk, None),
         ("served at 10 Mbit/s", server.address(), Some(MOBILE)),
     ];
-    // Of the minute before: a busy machine is slower in all columns.
+    // The load average over the last minute: a busy machine is slower in all columns.
     let load = fs::read_to_string("/proc/loadavg").unwrap_or_default();
     let load = load.split(' ').next().unwrap_or_default();
     let native = median((0..ROUNDS).map(|_| native(&root)).collect::<Result<_>>()?);
@@ -86,7 +86,7 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// Milliseconds: until the engine answers, from there to the first result, and the same run once more.
+/// In milliseconds: until the engine answers, from there to the first result, and a second run.
 fn times(chromium: &mut Chromium, home: &str, network: Option<Network>) -> Result<[f64; 3]> {
     let mut page = chromium.page()?;
     page.open(home, PAGE)?;
@@ -106,7 +106,7 @@ fn times(chromium: &mut Chromium, home: &str, network: Option<Network>) -> Resul
     serde_json::from_value(found).context("three times")
 }
 
-/// The same run by the engine without WebAssembly, without the start of its process.
+/// The same run by the native engine, without the start of its process.
 fn native(root: &Path) -> Result<f64> {
     let mut program = Command::new(program(root)?)
         .current_dir(root)
@@ -126,7 +126,7 @@ fn native(root: &Path) -> Result<f64> {
         ensure!(answer.get("error").is_none(), "{answer}");
         Ok(begun.elapsed().as_secs_f64() * 1e3)
     };
-    // It has started when it has answered.
+    // It has started when it has answered a request.
     ask(&json!({ "ask": "card" }))?;
     let time = ask(&json!({ "ask": "command", "words": WORDS }))?;
     drop(input);
@@ -134,7 +134,7 @@ fn native(root: &Path) -> Result<f64> {
     Ok(time)
 }
 
-/// Builds it, in this program's profile.
+/// Builds the native engine, in this program's profile.
 fn program(root: &Path) -> Result<PathBuf> {
     let mut build = Command::new(env!("CARGO"));
     build

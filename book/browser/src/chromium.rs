@@ -1,18 +1,17 @@
-//! A Chromium of our own: found, started with an empty profile, ended with the test.
-use std::io::{BufRead, BufReader};
+//! A private Chromium: started with an empty profile, ended with the test.
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
 
-use anyhow::{Context, Result, bail};
+use anyhow::Result;
 use serde_json::json;
 
 use crate::connection::Connection;
 use crate::page::Page;
+use crate::process::{self, Process};
 
-/// Names a browser that is not on the path.
+/// Names a browser that is not in PATH.
 pub const PATH: &str = "GEMM_CHROMIUM";
 
-/// What it is called, by whoever packaged it.
+/// Executable names, depending on who packaged it.
 const NAMES: [&str; 5] = [
     "chromium",
     "chromium-browser",
@@ -21,8 +20,8 @@ const NAMES: [&str; 5] = [
     "chrome",
 ];
 
-/// It does nothing on its own: no window, no first run, no call home. The sandbox needs rights that a
-/// container lacks; the pages are ours.
+/// Does nothing unasked: no window, no first-run page, no network requests. The sandbox needs permissions that a
+/// container lacks; the pages are our own.
 const FLAGS: [&str; 12] = [
     "--headless",
     "--remote-debugging-port=0",
@@ -38,55 +37,37 @@ const FLAGS: [&str; 12] = [
     "--mute-audio",
 ];
 
-/// The browser to use, if there is one.
+/// The browser to use, if one is installed.
 pub fn find() -> Option<PathBuf> {
-    if let Some(named) = std::env::var_os(PATH) {
-        return Some(named.into()).filter(|path: &PathBuf| path.is_file());
-    }
-    let folders = std::env::var_os("PATH")?;
-    std::env::split_paths(&folders)
-        .flat_map(|folder| NAMES.map(|name| folder.join(name)))
-        .find(|path| path.is_file())
+    process::find(PATH, NAMES)
 }
 
 /// A running browser.
 pub struct Chromium {
-    process: Child,
     connection: Connection,
-    /// Its profile, deleted with it.
-    _profile: tempfile::TempDir,
+    _process: Process,
 }
 
 impl Chromium {
-    /// Starts it and waits until it can be asked.
+    /// Starts the browser and connects to it.
     ///
     /// # Errors
-    /// If it does not start; the error has what it printed.
+    /// If it does not start; the error contains its output.
     pub fn start(path: &Path) -> Result<Self> {
-        let profile = tempfile::tempdir().context("no folder for the browser's profile")?;
-        let mut process = Command::new(path)
-            .args(FLAGS)
-            .arg(format!("--user-data-dir={}", profile.path().display()))
-            .arg("about:blank")
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .spawn()
-            .with_context(|| format!("cannot start {}", path.display()))?;
-        match address(&mut process).and_then(|address| Connection::open(&address)) {
-            Ok(connection) => Ok(Self {
-                process,
-                connection,
-                _profile: profile,
-            }),
-            Err(error) => {
-                end(&mut process);
-                Err(error)
-            }
-        }
+        let (process, address) =
+            Process::start(path, "DevTools listening on ", |command, profile| {
+                command
+                    .args(FLAGS)
+                    .arg(format!("--user-data-dir={}", profile.display()))
+                    .arg("about:blank");
+            })?;
+        Ok(Self {
+            connection: Connection::open(&address)?,
+            _process: process,
+        })
     }
 
-    /// What it calls itself, such as `Chrome/140.0.0.0`.
+    /// The browser's name and version, such as `Chrome/140.0.0.0`.
     ///
     /// # Errors
     /// If the browser does not answer.
@@ -104,33 +85,4 @@ impl Chromium {
     pub fn page(&mut self) -> Result<Page<'_>> {
         Page::new(&mut self.connection)
     }
-}
-
-impl Drop for Chromium {
-    fn drop(&mut self) {
-        end(&mut self.process);
-    }
-}
-
-fn end(process: &mut Child) {
-    // It may have ended by itself; there is nobody to tell.
-    let _ = process.kill();
-    let _ = process.wait();
-}
-
-/// Where it listens: it says so on standard error.
-fn address(process: &mut Child) -> Result<String> {
-    let stderr = process.stderr.take().context("standard error is a pipe")?;
-    let mut lines = BufReader::new(stderr).lines();
-    let mut said = Vec::new();
-    for line in lines.by_ref() {
-        let line = line.context("the browser's standard error")?;
-        if let Some((_, address)) = line.split_once("DevTools listening on ") {
-            // A process that writes to a full pipe blocks: its output is read until it ends.
-            std::thread::spawn(move || lines.for_each(drop));
-            return Ok(address.trim().to_string());
-        }
-        said.push(line);
-    }
-    bail!("the browser ended before it listened:\n{}", said.join("\n"))
 }

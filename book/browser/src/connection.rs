@@ -1,4 +1,4 @@
-//! Chromium's DevTools protocol: calls with a number, answers with the same, and events in between.
+//! Chromium's DevTools protocol: numbered calls, answers with the same number, and events in between.
 use std::net::TcpStream;
 use std::time::Duration;
 
@@ -6,10 +6,10 @@ use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 use tungstenite::{Message, WebSocket};
 
-/// No answer within this is a failure. Generous: the machine may be busy.
+/// A call without an answer for this long fails. Generous, since the machine may be busy.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A connection to the browser. Each page is a session of it.
+/// A connection to the browser. Each page has a session of the connection.
 pub struct Connection {
     socket: WebSocket<TcpStream>,
     calls: u64,
@@ -20,7 +20,7 @@ impl Connection {
     /// Connects to `ws://host:port/…`.
     ///
     /// # Errors
-    /// If nobody listens there.
+    /// If nothing listens there.
     pub fn open(address: &str) -> Result<Self> {
         let host = address
             .strip_prefix("ws://")
@@ -40,7 +40,7 @@ impl Connection {
     /// Calls a method and waits for its answer.
     ///
     /// # Errors
-    /// If the browser refuses, or is silent.
+    /// If the browser refuses, or does not answer.
     pub fn call(
         &mut self,
         session: Option<&str>,
@@ -66,10 +66,10 @@ impl Connection {
         }
     }
 
-    /// Waits until the session has had an event of this name, counted from the last [`Self::drain`].
+    /// Waits for an event of this name in the session, counted from the last [`Self::drain`].
     ///
     /// # Errors
-    /// If none comes.
+    /// If it does not occur.
     pub fn wait_for(&mut self, session: &str, event: &str) -> Result<()> {
         let is_it = |found: &Value| found["method"] == event && found["sessionId"] == session;
         while !self.events.iter().any(is_it) {
@@ -79,7 +79,7 @@ impl Connection {
         Ok(())
     }
 
-    /// All events so far, which are then forgotten.
+    /// Returns and forgets all events so far.
     pub fn drain(&mut self) -> Vec<Value> {
         std::mem::take(&mut self.events)
     }

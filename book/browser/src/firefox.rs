@@ -1,76 +1,58 @@
-//! A Firefox of our own, driven over WebDriver BiDi, which it speaks by itself: <https://w3c.github.io/webdriver-bidi/>.
-use std::io::{BufRead, BufReader};
+//! A private Firefox, driven over WebDriver BiDi, which is built in: <https://w3c.github.io/webdriver-bidi/>.
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 
 use crate::connection::Connection;
+use crate::process::{self, Process};
 use crate::script;
 
-/// Names a Firefox that is not on the path.
+/// Names a Firefox that is not in PATH.
 pub const PATH: &str = "GEMM_FIREFOX";
 
 const NAMES: [&str; 2] = ["firefox", "firefox-esr"];
 
-/// The browser to use, if there is one.
+/// The browser to use, if one is installed.
 pub fn find() -> Option<PathBuf> {
-    if let Some(named) = std::env::var_os(PATH) {
-        return Some(named.into()).filter(|path: &PathBuf| path.is_file());
-    }
-    let folders = std::env::var_os("PATH")?;
-    std::env::split_paths(&folders)
-        .flat_map(|folder| NAMES.map(|name| folder.join(name)))
-        .find(|path| path.is_file())
+    process::find(PATH, NAMES)
 }
 
 /// A running Firefox with one page.
 pub struct Firefox {
-    process: Child,
     connection: Connection,
     context: String,
-    /// Its profile, deleted with it.
-    _profile: tempfile::TempDir,
+    _process: Process,
 }
 
 impl Firefox {
-    /// Starts it and waits until it can be asked.
+    /// Starts the browser and connects to it.
     ///
     /// # Errors
-    /// If it does not start; the error has what it printed.
+    /// If it does not start; the error contains its output.
     pub fn start(path: &Path) -> Result<Self> {
-        let profile = tempfile::tempdir().context("no folder for the browser's profile")?;
-        let mut process = Command::new(path)
-            .args(["--headless", "--no-remote", "--remote-debugging-port=0"])
-            .arg("--profile")
-            .arg(profile.path())
-            .env("HOME", profile.path())
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .spawn()
-            .with_context(|| format!("cannot start {}", path.display()))?;
-        match connect(&mut process) {
-            Ok((connection, context)) => Ok(Self {
-                process,
-                connection,
-                context,
-                _profile: profile,
-            }),
-            Err(error) => {
-                end(&mut process);
-                Err(error)
-            }
-        }
+        let (process, address) =
+            Process::start(path, "WebDriver BiDi listening on ", |command, profile| {
+                command
+                    .args(["--headless", "--no-remote", "--remote-debugging-port=0"])
+                    .arg("--profile")
+                    .arg(profile)
+                    .env("HOME", profile);
+            })?;
+        let (connection, context) = connect(&address)?;
+        Ok(Self {
+            connection,
+            context,
+            _process: process,
+        })
     }
 
-    /// Opens a page and waits until it has loaded and its engine has arrived.
+    /// Opens a page and waits until the page and its engine are loaded.
     ///
     /// # Errors
-    /// If there is no such page.
+    /// If the page does not exist.
     pub fn open(&mut self, url: &str) -> Result<()> {
-        // With another fragment the same page would not be loaded again.
+        // The same page with another fragment would not be loaded again.
         for url in ["about:blank", url] {
             let to = json!({ "context": self.context, "url": url, "wait": "complete" });
             self.connection.call(None, "browsingContext.navigate", to)?;
@@ -78,7 +60,7 @@ impl Firefox {
         self.wait_until("!document.querySelector('[aria-busy=true]')")
     }
 
-    /// What an expression is worth, as JSON; promises are awaited.
+    /// The value of an expression as JSON; promises are awaited.
     ///
     /// # Errors
     /// If it throws.
@@ -95,19 +77,19 @@ impl Firefox {
         Ok(serde_json::from_str(text)?)
     }
 
-    /// The text of the first element that a selector finds.
+    /// The text of the first element that matches a selector.
     ///
     /// # Errors
-    /// If it finds none.
+    /// If no element matches.
     pub fn text(&mut self, selector: &str) -> Result<String> {
         let found = self.evaluate(&format!("{}.textContent", script::element(selector)))?;
         Ok(found.as_str().unwrap_or_default().to_owned())
     }
 
-    /// Clicks into the middle of an element, with the mouse.
+    /// Clicks the middle of an element with the mouse.
     ///
     /// # Errors
-    /// If there is none, or something else lies above it.
+    /// If there is no such element, or another one covers it.
     pub fn click(&mut self, selector: &str) -> Result<()> {
         let place = self.evaluate(&script::middle(selector))?;
         let (x, y) = script::reached(selector, &place)?;
@@ -142,10 +124,10 @@ impl Firefox {
         Ok(())
     }
 
-    /// Takes an option of a list, or a value of a slider.
+    /// Selects an option of a list, or a value of a slider.
     ///
     /// # Errors
-    /// If there is no such list or option.
+    /// If the list or the option does not exist.
     pub fn choose(&mut self, selector: &str, value: &str) -> Result<()> {
         let chosen = self.evaluate(&script::choose(selector, value))?;
         if chosen != value {
@@ -154,7 +136,7 @@ impl Firefox {
         Ok(())
     }
 
-    /// Waits until an expression is true.
+    /// Waits until an expression becomes true.
     ///
     /// # Errors
     /// If it does not become true within ten seconds.
@@ -164,12 +146,12 @@ impl Firefox {
         Ok(())
     }
 
-    /// Errors and warnings on the console, exceptions and failed requests since the last time.
+    /// Console errors and warnings, exceptions and failed requests since the last call.
     ///
     /// # Errors
     /// If the browser does not answer.
     pub fn problems(&mut self) -> Result<Vec<String>> {
-        // Whatever it has to tell comes before the answer to this.
+        // Pending events arrive before the answer to this call.
         self.evaluate("0")?;
         let events = self.connection.drain();
         Ok(events.iter().filter_map(problem).collect())
@@ -178,20 +160,12 @@ impl Firefox {
 
 impl Drop for Firefox {
     fn drop(&mut self) {
-        // It ends its own processes, and is not waited for longer than that takes.
+        // Lets Firefox end its child processes before its own process is killed.
         let _ = self.connection.call(None, "browser.close", json!({}));
-        end(&mut self.process);
     }
 }
 
-fn end(process: &mut Child) {
-    // It may have ended by itself; there is nobody to tell.
-    let _ = process.kill();
-    let _ = process.wait();
-}
-
-fn connect(process: &mut Child) -> Result<(Connection, String)> {
-    let address = address(process)?;
+fn connect(address: &str) -> Result<(Connection, String)> {
     let mut connection = Connection::open(&format!("{address}/session"))?;
     connection.call(None, "session.new", json!({ "capabilities": {} }))?;
     let events =
@@ -201,23 +175,6 @@ fn connect(process: &mut Child) -> Result<(Connection, String)> {
     let context = tree["contexts"][0]["context"].as_str();
     let context = context.context("a page")?.to_owned();
     Ok((connection, context))
-}
-
-/// Where it listens: it says so on standard error.
-fn address(process: &mut Child) -> Result<String> {
-    let stderr = process.stderr.take().context("standard error is a pipe")?;
-    let mut lines = BufReader::new(stderr).lines();
-    let mut said = Vec::new();
-    for line in lines.by_ref() {
-        let line = line.context("the browser's standard error")?;
-        if let Some((_, address)) = line.split_once("WebDriver BiDi listening on ") {
-            // A process that writes to a full pipe blocks: its output is read until it ends.
-            std::thread::spawn(move || lines.for_each(drop));
-            return Ok(address.trim().to_owned());
-        }
-        said.push(line);
-    }
-    bail!("the browser ended before it listened:\n{}", said.join("\n"))
 }
 
 fn problem(event: &Value) -> Option<String> {

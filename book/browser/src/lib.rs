@@ -1,11 +1,12 @@
-//! What the browser tests need: [`Chromium`] is started and asked, [`Server`] gives it a folder as a web
-//! server would, [`Page`] opens, clicks, types and tells what went wrong. [`Firefox`] does the same in short.
+//! What the browser tests use: [`Chromium`] is a running browser, [`Server`] serves a folder like a web server, and
+//! [`Page`] opens pages, clicks, types and reports problems. [`Firefox`] combines a browser and a page.
 use std::io::Write;
 
 mod chromium;
 mod connection;
 mod firefox;
 mod page;
+mod process;
 mod script;
 mod server;
 
@@ -14,13 +15,13 @@ pub use firefox::Firefox;
 pub use page::{Appearance, Network, Page};
 pub use server::Server;
 
-/// Set to 1, it turns a test that would be skipped for want of a browser into a failed one.
+/// If it is 1, a missing browser fails the tests instead of skipping them.
 pub const REQUIRE: &str = "GEMM_REQUIRE_BROWSER";
 
 /// Starts Chromium, or says why a test is skipped.
 ///
 /// # Errors
-/// If Chromium is there and does not start; or if there is none and [`REQUIRE`] is 1.
+/// If Chromium is installed but does not start; or if it is not installed and [`REQUIRE`] is 1.
 pub fn chromium_or_skip() -> anyhow::Result<Option<Chromium>> {
     let Some(path) = chromium::find() else {
         let missing = format!(
@@ -31,17 +32,17 @@ pub fn chromium_or_skip() -> anyhow::Result<Option<Chromium>> {
         if std::env::var(REQUIRE).is_ok_and(|value| value == "1") {
             anyhow::bail!("{missing}");
         }
-        // Past the test harness, which keeps to itself what a passing test prints.
+        // Bypasses the test harness, which captures the output of passing tests.
         let _ = writeln!(std::io::stderr(), "skipped: {missing}");
         return Ok(None);
     };
     Chromium::start(&path).map(Some)
 }
 
-/// Starts Firefox where one is found, or says that a test is skipped. No machine has to have it.
+/// Starts Firefox if it is installed, or says that a test is skipped. It is always optional.
 ///
 /// # Errors
-/// If it is there and does not start.
+/// If it is installed but does not start.
 pub fn firefox_or_skip() -> anyhow::Result<Option<Firefox>> {
     let Some(path) = firefox::find() else {
         let _ = writeln!(

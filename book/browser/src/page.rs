@@ -1,18 +1,18 @@
-//! One page: how it appears, what is done to it, and what went wrong with it.
+//! A page: its appearance, actions on it, and its problems.
 use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 
 use crate::connection::Connection;
 use crate::script::{self, element};
 
-/// What the reader has in hand, and likes.
+/// The reader's screen and preferences.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Appearance {
-    /// A phone's screen, 360 pixels wide, not a desktop's.
+    /// A phone's screen, 360 pixels wide, instead of a desktop's.
     pub phone: bool,
-    /// Dark pages.
+    /// Prefers dark pages.
     pub dark: bool,
-    /// As little motion as possible.
+    /// Prefers reduced motion.
     pub still: bool,
 }
 
@@ -38,20 +38,20 @@ impl Appearance {
 /// A slower network.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Network {
-    /// What arrives in a second.
+    /// Bytes per second.
     pub megabits: f64,
-    /// From a request to its answer.
+    /// Latency from a request to its answer.
     pub latency_ms: f64,
 }
 
-/// A page of the browser.
+/// A page in the browser.
 pub struct Page<'a> {
     connection: &'a mut Connection,
     session: String,
     problems: Vec<String>,
-    /// Requests that go elsewhere are problems.
+    /// Requests to other servers are problems.
     home: String,
-    /// Where it was last.
+    /// Its last address.
     url: String,
 }
 
@@ -83,7 +83,7 @@ impl<'a> Page<'a> {
             .call(Some(&self.session), method, parameters)
     }
 
-    /// Sets how it appears, from the next [`Self::open`] on.
+    /// Sets the appearance, from the next [`Self::open`] on.
     ///
     /// # Errors
     /// If the browser does not answer.
@@ -112,26 +112,26 @@ impl<'a> Page<'a> {
         Ok(())
     }
 
-    /// Opens a page of the site at `home` and waits until it has loaded.
+    /// Opens a page of the site at `home` and waits until it is loaded.
     ///
     /// # Errors
-    /// If there is no such page.
+    /// If the page does not exist.
     pub fn open(&mut self, home: &str, path: &str) -> Result<()> {
         self.note_problems();
         self.home = home.to_string();
         let url = format!("{home}{path}");
         let page = |url: &str| url.split('#').next().map(str::to_string);
         if page(&self.url) == page(&url) {
-            // With another fragment the same page would not be loaded again.
+            // The same page with another fragment would not be loaded again.
             self.load("about:blank")?;
         }
         self.load(&url)?;
         self.url = url;
-        // An interactive page starts when its engine has arrived.
+        // An interactive page starts when its engine is loaded.
         self.wait_until("!document.querySelector('[aria-busy=true]')")
     }
 
-    /// Runs a script in each page opened from now on, before its own.
+    /// Runs a script in each page opened from now on, before the page's own scripts.
     ///
     /// # Errors
     /// If the browser does not answer.
@@ -143,7 +143,7 @@ impl<'a> Page<'a> {
         Ok(())
     }
 
-    /// Makes the network as slow as this, from now on.
+    /// Slows down the network, from now on.
     ///
     /// # Errors
     /// If the browser does not answer.
@@ -167,7 +167,7 @@ impl<'a> Page<'a> {
         Ok(())
     }
 
-    /// What an expression is worth, as JSON; promises are awaited.
+    /// The value of an expression as JSON; promises are awaited.
     ///
     /// # Errors
     /// If it throws.
@@ -182,19 +182,19 @@ impl<'a> Page<'a> {
         Ok(answer["result"]["value"].take())
     }
 
-    /// The text of the first element that a selector finds.
+    /// The text of the first element that matches a selector.
     ///
     /// # Errors
-    /// If it finds none.
+    /// If no element matches.
     pub fn text(&mut self, selector: &str) -> Result<String> {
         let found = self.evaluate(&format!("{}.textContent", element(selector)))?;
         Ok(found.as_str().unwrap_or_default().to_string())
     }
 
-    /// Clicks into the middle of an element, with the mouse.
+    /// Clicks the middle of an element with the mouse.
     ///
     /// # Errors
-    /// If there is none, or something else lies above it.
+    /// If there is no such element, or another one covers it.
     pub fn click(&mut self, selector: &str) -> Result<()> {
         let (x, y) = self.middle(selector)?;
         self.mouse("mouseMoved", x, y)?;
@@ -205,7 +205,7 @@ impl<'a> Page<'a> {
     /// Moves the mouse to the middle of an element.
     ///
     /// # Errors
-    /// If there is none, or something else lies above it.
+    /// If there is no such element, or another one covers it.
     pub fn hover(&mut self, selector: &str) -> Result<()> {
         let (x, y) = self.middle(selector)?;
         self.mouse("mouseMoved", x, y)
@@ -223,7 +223,7 @@ impl<'a> Page<'a> {
         script::reached(selector, &place)
     }
 
-    /// Presses a key that has a name, such as `ArrowRight`, or is a character.
+    /// Presses a named key, such as `ArrowRight`, or a character.
     ///
     /// # Errors
     /// If the browser does not answer.
@@ -251,10 +251,10 @@ impl<'a> Page<'a> {
         Ok(())
     }
 
-    /// Replaces what stands in a field, as if typed.
+    /// Replaces the contents of a field, as if typed.
     ///
     /// # Errors
-    /// If there is no such field.
+    /// If the field does not exist.
     pub fn fill(&mut self, selector: &str, text: &str) -> Result<()> {
         self.evaluate(&format!(
             "(() => {{ const found = {}; found.focus(); found.select(); }})()",
@@ -264,10 +264,10 @@ impl<'a> Page<'a> {
         Ok(())
     }
 
-    /// Takes an option of a list, or a value of a slider.
+    /// Selects an option of a list, or a value of a slider.
     ///
     /// # Errors
-    /// If there is no such list or option.
+    /// If the list or the option does not exist.
     pub fn choose(&mut self, selector: &str, value: &str) -> Result<()> {
         let chosen = self.evaluate(&script::choose(selector, value))?;
         if chosen != value {
@@ -276,7 +276,7 @@ impl<'a> Page<'a> {
         Ok(())
     }
 
-    /// Waits until an expression is true: what a page does later.
+    /// Waits until an expression becomes true.
     ///
     /// # Errors
     /// If it does not become true within ten seconds.
@@ -286,7 +286,7 @@ impl<'a> Page<'a> {
         Ok(())
     }
 
-    /// Elements that reach beyond the screen's right edge and cannot be scrolled within.
+    /// Elements that extend beyond the right edge of the screen and cannot be scrolled.
     ///
     /// # Errors
     /// If the browser does not answer.
@@ -295,13 +295,12 @@ impl<'a> Page<'a> {
         Ok(serde_json::from_value(found)?)
     }
 
-    /// What went wrong since the last time: failed requests, errors on the console, exceptions, requests to
-    /// elsewhere.
+    /// Problems since the last call: failed requests, console errors, exceptions, requests to other servers.
     ///
     /// # Errors
     /// If the browser does not answer.
     pub fn problems(&mut self) -> Result<Vec<String>> {
-        // Whatever it has to tell comes before the answer to this.
+        // Pending events arrive before the answer to this call.
         self.evaluate("0")?;
         self.note_problems();
         Ok(std::mem::take(&mut self.problems))

@@ -1,8 +1,8 @@
-//! What is done to a page by scripts, in any browser.
+//! Actions on a page by scripts, for any browser.
 use anyhow::{Result, bail};
 use serde_json::{Value, json};
 
-/// The element as an expression that throws where there is none.
+/// The element, as an expression that throws if it does not exist.
 pub fn element(selector: &str) -> String {
     let named = json!(selector);
     format!(
@@ -10,7 +10,7 @@ pub fn element(selector: &str) -> String {
     )
 }
 
-/// Scrolls to an element; where its middle is, and whether nothing else lies above it: for [`reached`].
+/// Scrolls to an element; returns its middle, and whether nothing covers it: for [`reached`].
 pub fn middle(selector: &str) -> String {
     format!(
         "(() => {{ const found = {}; found.scrollIntoView({{ block: 'center', inline: 'center', behavior: 'instant' }});\
@@ -20,10 +20,10 @@ pub fn middle(selector: &str) -> String {
     )
 }
 
-/// Where to click.
+/// The position to click.
 ///
 /// # Errors
-/// If something else lies above the element.
+/// If something covers the element.
 pub fn reached(selector: &str, place: &Value) -> Result<(f64, f64)> {
     match (
         place["hit"].as_bool(),
@@ -35,7 +35,7 @@ pub fn reached(selector: &str, place: &Value) -> Result<(f64, f64)> {
     }
 }
 
-/// Takes an option of a list, or a value of a slider; what is chosen then.
+/// Selects an option of a list, or a value of a slider; returns the selected one.
 pub fn choose(selector: &str, value: &str) -> String {
     format!(
         "(() => {{ const found = {}; found.value = {}; found.dispatchEvent(new Event('input', {{ bubbles: true }}));\
@@ -45,7 +45,7 @@ pub fn choose(selector: &str, value: &str) -> String {
     )
 }
 
-/// A promise that is kept once the expression is true, and broken after ten seconds.
+/// A promise that resolves when the expression is true, and is rejected after ten seconds.
 pub fn wait_until(expression: &str) -> String {
     format!(
         "(async () => {{ const end = Date.now() + 10000; while (!({expression})) {{\

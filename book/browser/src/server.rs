@@ -1,20 +1,20 @@
-//! A folder as a web server gives it: files, no listing, nothing outside.
+//! Serves a folder like a web server: files only, no listings, nothing outside.
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::{Component, Path, PathBuf};
 
 use anyhow::{Context, Result};
 
-/// Serves a folder on a port of its own, until the test's process ends.
+/// Serves a folder on a free port until the test's process ends.
 pub struct Server {
     address: String,
 }
 
 impl Server {
-    /// Starts it.
+    /// Starts the server.
     ///
     /// # Errors
-    /// If no port is to be had.
+    /// If no port is free.
     pub fn start(folder: &Path) -> Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0").context("no port on this machine")?;
         let address = format!("http://{}/", listener.local_addr()?);
@@ -22,14 +22,14 @@ impl Server {
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
                 let folder = folder.clone();
-                // A browser that closes early is no fault of the page.
+                // A browser that closes the connection early is not the page's fault.
                 std::thread::spawn(move || answer(stream, &folder).ok());
             }
         });
         Ok(Self { address })
     }
 
-    /// Its address, with a slash at the end.
+    /// The address, with a slash at the end.
     pub fn address(&self) -> &str {
         &self.address
     }
@@ -38,7 +38,7 @@ impl Server {
 fn answer(mut stream: TcpStream, folder: &Path) -> std::io::Result<()> {
     let mut lines = BufReader::new(stream.try_clone()?).lines();
     let request = lines.next().transpose()?.unwrap_or_default();
-    // The rest of the head says nothing that matters here, but must have been read.
+    // The rest of the request header is irrelevant, but must be read.
     for line in lines {
         if line?.is_empty() {
             break;

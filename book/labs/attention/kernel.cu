@@ -1,4 +1,4 @@
-// Attention: O = softmax(Q K^T / sqrt(D)) V, a tile of 64 rows of Q to a block, 64 keys at a time. Three copies cross
+// Attention: O = softmax(Q K^T / sqrt(D)) V, a block computes 64 rows of Q, with 64 keys at a time. Three copies cross
 // shared memory: global to shared, shared to registers (V transposed), registers to shared for O. With `mask` 7 they are
 // swizzled, with 0 plain, by the same machine code. The counter to watch is wavefronts: 8 times the ideal, or the ideal.
 // `cargo run -p labs -- attention profile --only swizzled`.
@@ -8,10 +8,10 @@ constexpr int THREADS = BR / 16 * 32;                  // a warp has 16 rows of 
 constexpr int CHUNK = 8, CHUNKS = D / CHUNK;           // a chunk is 8 f16, 16 bytes
 constexpr float SCALE = 1.4426950408889634f * 0.08838834764831845f;    // log2(e) / sqrt(D), for powers of two
 
-// Where chunk `chunk` of row `row` of a tile begins.
+// The beginning of chunk `chunk` of row `row` of a tile.
 __device__ int place(int row, int chunk, int mask) { return row * D + (chunk ^ (row & mask)) * CHUNK; }
 
-// Starts the copy of a (64, D) tile: a thread brings a chunk in every 8th row.
+// Starts the copy of a (64, D) tile: a thread copies a chunk in every 8th row.
 __device__ void copy(unsigned short* tile, const unsigned short* from, int mask)
 {
     const int row = threadIdx.x / CHUNKS, chunk = threadIdx.x % CHUNKS;
@@ -22,7 +22,7 @@ __device__ void copy(unsigned short* tile, const unsigned short* from, int mask)
                         "l"(from + (row + i) * D + chunk * CHUNK) : "memory");
 }
 
-// Four 8x8 matrices: lane l names row l % 8 of matrix l / 8.
+// Four 8x8 matrices: lane l gives the address of row l % 8 of matrix l / 8.
 __device__ void ldmatrix(unsigned (&r)[4], const unsigned short* row)
 {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
@@ -53,7 +53,7 @@ __device__ unsigned float2_to_half2(float low, float high)
     return h;
 }
 
-// 2^x, by the unit for approximate instructions. `.ftz`: a result below 2^-126 is 0, which no weight needs.
+// 2^x, by the multifunction unit. `.ftz`: results below 2^-126 become 0, which does not matter for weights.
 __device__ float power_of_two(float x)
 {
     float y;
@@ -61,12 +61,12 @@ __device__ float power_of_two(float x)
     return y;
 }
 
-// Q, K, V and O are (heads, N, D) f16; N is a multiple of 64. A block along x for each tile of Q, along y for each head.
+// Q, K, V and O are (heads, N, D) f16; N is a multiple of 64. Blocks along x compute the tiles of Q, blocks along y the heads.
 extern "C" __global__ void __launch_bounds__(THREADS)
 attention(const unsigned short* Q, const unsigned short* K, const unsigned short* V, unsigned short* O, int N, int mask)
 {
     __shared__ __align__(128) unsigned short Qs[BR * D], Ks[BC * D], Vs[BC * D];
-    unsigned short* Os = Qs;                           // (BR, D), once Q is done with
+    unsigned short* Os = Qs;                           // (BR, D), after the last use of Q
 
     // Where am I?
     const int lane = threadIdx.x % 32, warpRow = threadIdx.x / 32 * 16;
@@ -76,13 +76,13 @@ attention(const unsigned short* Q, const unsigned short* K, const unsigned short
     float acc[D / 8][4] = {}, largest[2] = {-1e30f, -1e30f}, sum[2] = {};
     #pragma unroll 1
     for (int k0 = 0; k0 < N; k0 += BC) {
-        // Load, and wait until the whole tile is there.
+        // Load, and wait until the whole tile has been copied.
         copy(Ks, K + head + k0 * D, mask);
         copy(Vs, V + head + k0 * D, mask);
         asm volatile("cp.async.wait_all;" ::: "memory");
         __syncthreads();
 
-        // Scores: S = Q K^T. K's rows are B's columns, as `mma` wants them.
+        // Scores: S = Q K^T. K's rows are the columns of operand B, as `mma` needs them.
         float s[BC / 8][4] = {};
         #pragma unroll
         for (int d = 0; d < CHUNKS; d += 2) {
@@ -96,7 +96,7 @@ attention(const unsigned short* Q, const unsigned short* K, const unsigned short
             }
         }
 
-        // Softmax, as far as the keys are known: a lane has a part of two rows, its three neighbours the rest.
+        // Softmax over the keys so far: a lane has a part of two rows, its three neighbours have the rest.
         #pragma unroll
         for (int half = 0; half < 2; ++half) {
             float m = largest[half];
@@ -119,7 +119,7 @@ attention(const unsigned short* Q, const unsigned short* K, const unsigned short
                 acc[i / 2][half * 2 + i % 2] *= shrink;
         }
 
-        // Values: O += P V. The registers of S, as f16, are those of an operand A; V's columns are B's.
+        // Values: O += P V. The registers of S, as f16, are those of an operand A; V's columns are those of operand B.
         #pragma unroll
         for (int k = 0; k < BC; k += 16) {
             const float (&low)[4] = s[k / 8], (&high)[4] = s[k / 8 + 1];
@@ -136,7 +136,7 @@ attention(const unsigned short* Q, const unsigned short* K, const unsigned short
         __syncthreads();
     }
 
-    // Store, by way of shared memory: a lane holds pairs of O in 8 rows at once, but writes 16 bytes of one row.
+    // Store, through shared memory: a lane holds pairs of O in 8 rows, but writes 16 bytes of one row.
     #pragma unroll
     for (int half = 0; half < 2; ++half) {
         sum[half] += __shfl_xor_sync(~0u, sum[half], 1);

@@ -1,8 +1,8 @@
 // Rung 16's kernel for bf16 in TN layout: B is stored as (N, K), so that A and B are both K-major. Public Hopper kernels
-// are timed like this. All that differs is the type of wgmma and of the rounding, and B's boxes and descriptor:
+// are timed like this. The only differences are the types of wgmma and of the rounding, and B's boxes and descriptor:
 // `diff rungs/16_stream_k/kernel.cu book/labs/bf16_tn/kernel.cu`.
-// The counter to watch is the wavefronts of wgmma: they are as many as in rung 16, whichever way B is stored.
-// `cargo run -p labs -- bf16_tn`; on an H100 or H200 beside cuBLAS: `cargo run --release -p labs -- bf16_tn time`.
+// The counter to watch is the wavefronts of wgmma: there are as many as in rung 16, whichever way B is stored.
+// `cargo run -p labs -- bf16_tn`; on an H100 or H200, compared with cuBLAS: `cargo run --release -p labs -- bf16_tn time`.
 #include "hopper.cuh"
 
 // hopper.cuh's wgmma for bf16, N = 64. The last two numbers: A and B are both contiguous along K.
@@ -52,16 +52,16 @@ __device__ unsigned float2_to_bf162(float low, float high)
 #endif
 
 constexpr int BM = TILE_M, BN = TILE_N, BK = 64;       // the block's tile of C, and its step along K
-constexpr int WM = 64;                                 // rows of a consumer's tile of C: what one wgmma takes
+constexpr int WM = 64;                                 // rows of a consumer's tile of C: the M of a wgmma
 constexpr int CONSUMERS = BM / WM;                     // warpgroups that multiply
 constexpr int THREADS = 128 * (1 + CONSUMERS);         // the first warpgroup loads
 constexpr int CLUSTER = BN == 256 ? 2 : 1;             // blocks, one above the other, that share the rows of B
-constexpr int CHUNK = 8;                               // elements in 16 bytes: what the swizzle moves
+constexpr int CHUNK = 8;                               // elements in 16 bytes: the unit of the swizzle
 constexpr int PANEL = 64;                              // columns in 128 bytes: the width of the swizzle
 constexpr int PANELS = BN / PANEL;                     // of C
-constexpr bool STORE_BEHIND = PANELS > 2;              // a smaller tile has too short steps: it is stored at once
-constexpr int GROUP = 8;                               // rows of clusters that are worked on together
-__device__ unsigned arrivals;                          // at the barriers of the whole grid; 0 between launches
+constexpr bool STORE_BEHIND = PANELS > 2;              // the steps of a smaller tile are too short, so it is stored at once
+constexpr int GROUP = 8;                               // rows of clusters that are computed together
+__device__ unsigned arrivals;                          // at the grid's barrier; 0 between launches
 
 // A and B of one K step. Both begin at a multiple of 1024 bytes, where the swizzle's pattern begins.
 struct Stage {
@@ -69,7 +69,7 @@ struct Stage {
     unsigned short B[BN * BK];                         // (BN, BK)
 };
 
-constexpr int STAGES = (226 * 1024 - CONSUMERS * 4 * WM * PANEL) / (int)sizeof(Stage);    // of 227 KiB, 1 is for the barriers
+constexpr int STAGES = (226 * 1024 - CONSUMERS * 4 * WM * PANEL) / (int)sizeof(Stage);    // of 227 KiB, 1 KiB is for the barriers
 
 struct Shared {
     Stage stage[STAGES];
@@ -78,8 +78,8 @@ struct Shared {
     unsigned arrived[CONSUMERS];
 };
 
-// What the host must know to launch this kernel: tile, threads, dynamic shared bytes, blocks per cluster, blocks per
-// SM, which stay there and take one tile after the other, and whether the last tiles are split.
+// What the host must know to launch this kernel: tile, threads, dynamic shared bytes, blocks per cluster, persistent
+// blocks per SM, and whether the last tiles are split.
 extern "C" __constant__ int gemm_launch[] = {BM, BN, BK, THREADS, sizeof(Shared), CLUSTER, 1, STORE_BEHIND};
 // The box that TMA copies at a time, of A, B and C: columns, rows, bytes of the swizzle.
 extern "C" __constant__ int gemm_boxes[] = {BK, BM, 128, BK, BN / CLUSTER, 128, PANEL, WM, 128};
@@ -89,8 +89,8 @@ static_assert(BM % WM == 0 && CONSUMERS <= 3 && (BN == 64 || BN == 128 || BN == 
 static_assert(BN / CLUSTER % 8 == 0, "the rows of B that a block loads begin where the swizzle's pattern begins");
 static_assert(STAGES >= PANELS, "each panel of the last tile is stored from a stage of its own");
 
-// Which tile does this block compute? GROUP rows of clusters are taken together, column by column, so that neighbours share
-// A and B in L2. The last row may be below C, where TMA reads zeros and writes nothing.
+// Which tile does this block compute? GROUP rows of clusters are computed together, column by column, so that neighbours
+// share A and B in L2. The last row may be below C, where TMA reads zeros and writes nothing.
 struct Tile { int row, column; };
 
 __device__ Tile tile_of(int number, int M, int N)
@@ -101,19 +101,19 @@ __device__ Tile tile_of(int number, int M, int N)
     return {(int)(((first + number % height) * CLUSTER + blockIdx.x % CLUSTER) * BM), number / height * BN};
 }
 
-// What does a cluster compute? Whole tiles while there is one for each cluster, then a share of the steps of the rest.
-constexpr int MAX_SHARING = 132;                       // SMs of an H100 or H200; with more blocks no tile is split
+// What does a cluster compute? Whole tiles while there are enough for all clusters, then a share of the remaining steps.
+constexpr int MAX_SHARING = 132;                       // SMs of an H100 or H200; with more blocks, no tile is split
 __device__ float partial[STORE_BEHIND ? 2 * MAX_SHARING : 1][CONSUMERS][BN / 2][128];    // sums of a cluster's two pieces
 __device__ unsigned pieces[MAX_SHARING][CONSUMERS];    // stored pieces of a tile; 0 between launches, which do not overlap here
 
 struct Work {
     int cluster = blockIdx.x / CLUSTER, clusters = gridDim.x / CLUSTER;
-    int steps, whole, share, at, end;                  // steps of a tile; tiles not split; steps of a share; [at, end) of mine
-    int number = cluster - clusters, from = 0, to;     // now: steps [from, to) of a tile
+    int steps, whole, share, at, end;                  // steps of a tile; unsplit tiles; steps of a share; [at, end) of my share
+    int number = cluster - clusters, from = 0, to;     // the current piece: steps [from, to) of a tile
 
     __device__ Work(int tiles, int K) : steps((K + BK - 1) / BK), to(steps)
     {
-        // Adding up a piece costs about 5 steps, so a share has at least 16. Split tiles reuse less in L2: a quarter must be saved.
+        // Adding up a piece costs about 5 steps, so a share has at least 16. Split tiles reuse less in L2, so splitting has to save a quarter.
         const int rest = tiles % clusters * steps, equal = max(16, (rest + clusters - 1) / clusters);
         share = STORE_BEHIND && gridDim.x <= MAX_SHARING && steps - equal >= max(16, steps / 4) ? equal : 0;
         whole = share > 0 ? tiles - tiles % clusters : tiles;
@@ -131,8 +131,8 @@ struct Work {
     }
 };
 
-// A is (M, K), B is (N, K), C is (M, N), all row-major bf16, of any size whose rows are whole 16 bytes: outside of them
-// TMA reads zeros and writes nothing.
+// A is (M, K), B is (N, K), C is (M, N), all row-major bf16, of any size with rows that are a multiple of 16 bytes:
+// outside, TMA reads zeros and writes nothing.
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
 gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, const __grid_constant__ TensorMap C,
      int M, int N, int K)
@@ -140,13 +140,13 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
     extern __shared__ __align__(1024) unsigned char dynamic[];
     Shared& s = *(Shared*)dynamic;
 
-    // Where am I? Of a consumer's 64 rows of C, each warp has 16.
+    // Where am I? Each warp has 16 of its consumer's 64 rows of C.
     const int warpgroup = threadIdx.x / 128, thread = threadIdx.x % 128, lane = thread % 32, warp = thread / 32;
 
-    // The next grid may be scheduled where SMs are free. This one waits below until the grid before it is complete.
+    // The next grid may be scheduled on free SMs. This one waits below until the previous grid is complete.
     launch_dependents();
 
-    // The barriers of both blocks are there before any thread, or TMA, uses them.
+    // The barriers of both blocks are initialized before any thread, or TMA, uses them.
     if (threadIdx.x == 0) {
         for (int i = 0; i < STAGES; ++i) {
             mbarrier_init(&s.full[i], 1);
@@ -169,11 +169,11 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
     auto advance = [&] { if (++stage == STAGES) { stage = 0; phase ^= 1; } };
 
     if (warpgroup == 0) {
-        // Load. One thread does it all.
+        // Load. One thread starts all copies.
         if (CONSUMERS > 1)
             setmaxnreg_dec<32>();
         if (thread == 0) {
-            // Until the launch before ends, fetch to L2. Blocks of a row share A: column i fetches A's step i; B likewise.
+            // Until the previous launch ends, prefetch to L2. Blocks of a row share A: column i prefetches A's step i; B likewise.
             const Tile own = tile_of(cluster, M, N);
             tma_prefetch(A, own.column / BN * BK, own.row);
             tma_prefetch(B, own.row / (BM * CLUSTER) * BK, own.column + rank * (BN / CLUSTER));
@@ -191,7 +191,7 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
                     advance();
                 }
             }
-            // Stay until the other block has arrived here for the last time: then every stage is empty.
+            // Do not exit before the other block has arrived here for the last time: then every stage is empty.
             for (int i = 0; i < STAGES; ++i, advance())
                 mbarrier_wait(&s.empty[stage], phase ^ 1);
         }
@@ -202,11 +202,11 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
         setmaxnreg_inc<CONSUMERS == 2 ? 232 : 160>();
     const int consumer = warpgroup - 1;
     float acc[BN / 2];
-    unsigned done[BN / 4];                             // the tile before, in bf16
+    unsigned done[BN / 4];                             // the previous tile, in bf16
     Tile tile = {}, doneTile = {};
-    int panel = PANELS;                                // the next of its panels to be stored
+    int panel = PANELS;                                // its next panel to be stored
 
-    // From registers to shared memory, and from there to C.
+    // Stores a panel from registers to shared memory, and from there to C.
     auto store_panel = [&](int panel, unsigned short* Cs) {
         #pragma unroll
         for (int n = 0; n < PANEL / 16; ++n) {
@@ -219,7 +219,7 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
             tma_store(C, doneTile.column + panel * PANEL, doneTile.row + consumer * WM, Cs);
     };
 
-    // All panels at once, `apart` elements from each other in shared memory.
+    // Stores all panels at once, `apart` elements from each other in shared memory.
     auto store_tile = [&](unsigned short* Cs, int apart) {
         if (thread == 0)
             tma_store_wait<0>();
@@ -229,10 +229,10 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
             store_panel(p, Cs + p * apart);
     };
 
-    // Stores a piece of a tile. Returns true in the last cluster to arrive, which adds all pieces in their order.
+    // Stores a piece of a tile. Returns true in the last cluster to arrive, which adds all pieces in order.
     auto add_up = [&] {
         const int tile = work.number - work.whole, start = tile * work.steps;
-        const int first = start / work.share, last = (start + work.steps - 1) / work.share;    // their clusters
+        const int first = start / work.share, last = (start + work.steps - 1) / work.share;    // the clusters of the first and the last piece
         // A piece that begins a tile is stored in its cluster's second slot.
         auto sums = [&](int of) { return &partial[(2 * of + (of == first)) * CLUSTER + rank][consumer][0][thread]; };
         #pragma unroll
@@ -243,7 +243,7 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
         if (thread == 0)
             s.arrived[consumer] = atomicInc(&pieces[tile * CLUSTER + rank][consumer], last - first);
         named_barrier(warpgroup, 128);
-        // A vote, so that the compiler knows that all threads branch alike.
+        // A vote, so that the compiler knows that the branch is uniform.
         if (!__any_sync(~0u, s.arrived[consumer] == last - first))
             return false;
         __threadfence();
@@ -259,7 +259,7 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
         for (int step = work.from; step < work.to; ++step) {
             mbarrier_wait(&s.full[stage], phase);
 
-            // Compute. The swizzle repeats every 8 rows, 1024 bytes. In A and B the next 16 columns begin 32 bytes on.
+            // Compute. The swizzle repeats every 8 rows, 1024 bytes. In A and B the next 16 columns begin 32 bytes further on.
             const unsigned long long a = descriptor(&s.stage[stage].A[consumer * WM * BK], 16, 1024);
             const unsigned long long b = descriptor(s.stage[stage].B, 16, 1024);
             wgmma_fence();
@@ -268,15 +268,15 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
                 wgmma_tn(acc, a + (k * 32 >> 4), b + (k * 32 >> 4), previous >= 0 || k > 0);
             wgmma_commit();
 
-            // While these are in flight, those of the step before complete, and its stage is free: both blocks may fill it.
+            // While these are in flight, those of the previous step complete, and its stage is free: both blocks may fill it.
             wgmma_wait<1>();
             if (thread < CLUSTER && previous >= 0)
                 mbarrier_arrive(&s.empty[previous], thread);
             previous = stage;
             advance();
 
-            // Meanwhile, store a panel of the tile before, by way of two buffers, of which TMA may still read one.
-            // Not in the first step, so that the second is issued early; in the last, all that is left.
+            // Meanwhile, store a panel of the previous tile, through two buffers, one of which TMA may still be reading.
+            // Not in the first step, so that the second is issued early; in the last step, all remaining panels.
             if (step == work.from)
                 tile = tile_of(work.number, M, N);
             while (STORE_BEHIND && panel < PANELS && (step > work.from || step + 1 == work.to)) {
@@ -307,7 +307,7 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
             store_tile(s.C[consumer][0], WM * PANEL);
     }
 
-    // Nothing more is loaded: the last tile is stored from this consumer's rows of A, a panel in each stage.
+    // Nothing more is loaded: the last tile is stored through this consumer's rows of A, a panel in each stage.
     if (STORE_BEHIND && panel < PANELS)
         store_tile(&s.stage[0].A[consumer * WM * BK], sizeof(Stage) / 2);
     if (thread == 0)

@@ -1,8 +1,8 @@
-// Broadcast: which words may a warp read at once? One word serves any number of lanes; two words of one bank take
-// turns. The counter to watch is the wavefronts of the read: the most different words that any bank must serve.
+// Broadcast: which words can a warp read at once? One word serves any number of lanes; two words of the same bank are
+// serialized. The counter to watch is the wavefronts of the read: the number of different words in the bank that has most.
 // `cargo run -p labs -- broadcast profile`.
 
-constexpr int WORDS = 1024;                            // 32 rows of 32 banks: word w lies in bank w % 32
+constexpr int WORDS = 1024;                            // 32 rows of 32 banks: word w is in bank w % 32
 
 // Word w holds 100 w.
 __device__ void fill(int* words)

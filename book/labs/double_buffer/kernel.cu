@@ -1,9 +1,9 @@
-// Double buffer: while all read one tile, the next one goes into another, and one barrier a step is enough. Where both
-// lie in one aligned block of twice their size, the address of one is that of the other with one bit flipped.
-// The counter to watch is the instructions of "Step". `cargo run -p labs -- double_buffer`.
+// Double buffer: while all threads read one buffer, the next tile goes into the other, and one barrier per step is
+// enough. If both are in one aligned block of twice their size, their addresses differ in one bit. The counter to
+// watch is the instructions of "Step". `cargo run -p labs -- double_buffer`.
 
 constexpr int THREADS = 128, BYTES = THREADS * 4;      // a buffer is 128 floats, 512 bytes
-constexpr int BEFORE = 64;                             // floats that lie before the buffers if they are shifted
+constexpr int BEFORE = 64;                             // floats before the buffers if they are shifted
 
 __device__ void put(unsigned address, float value) { asm volatile("st.shared.f32 [%0], %1;" :: "r"(address), "f"(value) : "memory"); }
 
@@ -14,7 +14,7 @@ __device__ float get(unsigned address)
     return value;
 }
 
-// in is (steps, THREADS); out[t] is the sum of column THREADS - 1 - t. One buffer takes two barriers a step.
+// in is (steps, THREADS); out[t] is the sum of column THREADS - 1 - t. One buffer needs two barriers per step.
 extern "C" __global__ void one(const float* in, float* out, int steps)
 {
     __shared__ float buffer[THREADS];
@@ -34,7 +34,7 @@ extern "C" __global__ void one(const float* in, float* out, int steps)
     out[t] = sum;
 }
 
-// Two buffers, chosen by the number of the step.
+// Two buffers, selected by the step number.
 extern "C" __global__ void chosen(const float* in, float* out, int steps)
 {
     __shared__ float buffers[2][THREADS];
@@ -53,8 +53,8 @@ extern "C" __global__ void chosen(const float* in, float* out, int steps)
     out[t] = sum;
 }
 
-// Two buffers, swapped by one XOR of the address; they begin `shift` floats into an aligned block. What lies before
-// them there, floats 0 to BEFORE - 1, is nobody's business and goes to the end of out.
+// Two buffers, swapped by one XOR of the address; they begin `shift` floats into an aligned block. Floats 0 to
+// BEFORE - 1, before the buffers, are copied to the end of out: no thread should change them.
 extern "C" __global__ void swapped(const float* in, float* out, int steps, int shift)
 {
     __shared__ __align__(2 * BYTES) float block[BEFORE + 2 * THREADS];

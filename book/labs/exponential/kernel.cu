@@ -1,16 +1,16 @@
-// Powers: `y[i] = f(x[i])` for one `f` a kernel, the same loop around each. What `f` takes is what its kernel executes
-// beyond `copy`. The counter to watch is instructions, beside the error. `cargo run -p labs -- exponential`.
+// Powers: `y[i] = f(x[i])`, one kernel for each `f`, with the same loop. The cost of `f` is what its kernel executes
+// in addition to `copy`. The counter to watch is instructions, besides the error. `cargo run -p labs -- exponential`.
 
 constexpr float LOG2E = 1.4426950408889634f;           // log2(e): e^x = 2^(x log2(e))
 
 __device__ float same(float x) { return x; }
 
-// 2^x without the unit for approximate instructions: x = n + f, n whole and |f| <= 1/2. A polynomial gives 2^f, and n is
+// 2^x without the multifunction unit: x = n + f, where n is an integer and |f| <= 1/2. A polynomial gives 2^f, and n is
 // added to its exponent.
 __device__ float by_polynomial(float x)
 {
     x = fmaxf(x, -126.0f);
-    const float shifted = x + 12582912.0f;             // 1.5 * 2^23, where floats are 1 apart: n is in the last bits
+    const float shifted = x + 12582912.0f;             // 1.5 * 2^23, where floats are 1 apart: the last bits are n
     const float f = x - (shifted - 12582912.0f);
     float p = fmaf(f, 0.0013333558f, 0.0096181291f);
     p = fmaf(f, p, 0.0555041087f);
@@ -34,7 +34,7 @@ __device__ float by_ex2(float x)
     return y;
 }
 
-// e^x as --use_fast_math compiles it: one product and the unit.
+// e^x as --use_fast_math compiles it: one product and one instruction of the multifunction unit.
 __device__ float e_by_ex2_ftz(float x) { return by_ex2_ftz(x * LOG2E); }
 
 template <float F(float)>

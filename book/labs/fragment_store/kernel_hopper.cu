@@ -4,7 +4,7 @@
 
 constexpr int ROWS = 16, COLUMNS = 64, CHUNK = 8;      // a row is 128 bytes, 8 chunks of 8 f16
 
-// Where chunk `chunk` of row `row` begins.
+// The beginning of chunk `chunk` of row `row`.
 __device__ int place(int row, int chunk, int mask) { return row * COLUMNS + (chunk ^ (row & mask)) * CHUNK; }
 
 // Lane l holds, of every 8 columns, two of row l / 4 in one register and two of row l / 4 + 8 in the next.
@@ -14,7 +14,7 @@ __device__ unsigned held(const unsigned* in, int chunk, int half)
     return in[(lane / 4 + half * 8) * (COLUMNS / 2) + chunk * 4 + lane % 4];
 }
 
-// Row by row to global memory, 16 bytes a lane.
+// Row by row to global memory, 16 bytes per lane.
 __device__ void copy_out(const unsigned short* tile, uint4* out, int mask)
 {
     __syncthreads();
@@ -23,7 +23,7 @@ __device__ void copy_out(const unsigned short* tile, uint4* out, int mask)
         out[i] = *(const uint4*)&tile[place(i / 8, i % 8, mask)];
 }
 
-// in and out are (ROWS, COLUMNS) f16; one warp. A register at a time: eight rows, 4 bytes of each at 0, 4, 8 or 12.
+// in and out are (ROWS, COLUMNS) f16; one warp. One register at a time: eight rows, 4 bytes in each, at offset 0, 4, 8 or 12.
 extern "C" __global__ void stores(const unsigned* in, uint4* out, int mask)
 {
     __shared__ __align__(128) unsigned short tile[ROWS * COLUMNS];
@@ -39,10 +39,10 @@ extern "C" __global__ void stores(const unsigned* in, uint4* out, int mask)
     copy_out(tile, out, mask);
 }
 
-// Element i of r, without an array in local memory: i is known at run time only.
+// Element i of r, for an i that is known only at run time, without putting the array into local memory.
 __device__ unsigned pick(const unsigned (&r)[4], int i) { return i & 2 ? (i & 1 ? r[3] : r[2]) : (i & 1 ? r[1] : r[0]); }
 
-// Four registers at a time, of four neighbouring chunks. The four lanes of a row exchange them, so that each has one whole chunk.
+// Four registers at a time, from four neighbouring chunks. The four lanes of a row exchange them, so that each has a whole chunk.
 extern "C" __global__ void shuffles(const unsigned* in, uint4* out, int mask)
 {
     __shared__ __align__(128) unsigned short tile[ROWS * COLUMNS];
@@ -51,7 +51,7 @@ extern "C" __global__ void shuffles(const unsigned* in, uint4* out, int mask)
     for (int i = 0; i < COLUMNS / CHUNK / 2; ++i) {
         const int chunk = i / 2 * 4, half = i % 2;
         const unsigned r[4] = {held(in, chunk, half), held(in, chunk + 1, half), held(in, chunk + 2, half), held(in, chunk + 3, half)};
-        // Put. In round s, lanes q and q ^ s exchange what the other needs; in round 0 a lane keeps its own.
+        // Put. In round s, lanes q and q ^ s exchange the register that the other needs; in round 0 each keeps its own.
         unsigned w[4] = {pick(r, mine)};
         #pragma unroll
         for (int s = 1; s < 4; ++s)
@@ -63,7 +63,7 @@ extern "C" __global__ void shuffles(const unsigned* in, uint4* out, int mask)
     copy_out(tile, out, mask);
 }
 
-// Four registers, which are four 8x8 matrices, at a time: lane l names row l % 8 of matrix l / 8.
+// Four registers, that is, four 8x8 matrices, at a time: lane l gives the address of row l % 8 of matrix l / 8.
 extern "C" __global__ void stmatrix(const unsigned* in, uint4* out, int mask)
 {
     __shared__ __align__(128) unsigned short tile[ROWS * COLUMNS];

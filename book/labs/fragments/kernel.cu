@@ -1,13 +1,13 @@
-// Fragments: operand A of `mma.m16n8k16` is brought into its registers in four ways, from a (16, 16) tile of f16.
-// The counters to watch are the instructions of "Bring", and its wavefronts: all four leave the same registers.
+// Fragments: operand A of `mma.m16n8k16` is loaded into its registers in four ways, from a (16, 16) tile of f16.
+// The counters to watch are the instructions of "Bring", and its wavefronts: all four give the same registers.
 // `cargo run -p labs -- fragments profile`.
 
 constexpr int CHUNKS = 2, CHUNK = 8;                   // a row is 32 bytes, two chunks of 8 f16
 
-// Chunk c of row r lies at place 2r + c, with one bit of the row in the way of conflicts: 4 rows fill the banks.
+// Chunk c of row r is at position 2r + c, with one bit of the row XORed in against conflicts: 4 rows fill the banks.
 __device__ int place(int row, int chunk) { return (row * CHUNKS + (chunk ^ (row >> 2 & 1))) * CHUNK; }
 
-// Fills the tile: lane l moves chunk l / 16 of row l % 16.
+// Fills the tile: lane l copies chunk l / 16 of row l % 16.
 __device__ void fill(unsigned short* tile, const uint4* in)
 {
     const int row = threadIdx.x % 16, chunk = threadIdx.x / 16;
@@ -16,7 +16,7 @@ __device__ void fill(unsigned short* tile, const uint4* in)
 }
 
 // Lane l holds row l / 4 (+ 8 in registers 1 and 3), columns 2 (l % 4) and the next (+ 8 in registers 2 and 3).
-// One f16 at a time: eight loads, then two to a register.
+// One f16 at a time: eight loads, then two are packed into each register.
 extern "C" __global__ void scalars(const uint4* in, uint4* out)
 {
     __shared__ __align__(128) unsigned short tile[16 * CHUNKS * CHUNK];
@@ -33,7 +33,7 @@ extern "C" __global__ void scalars(const uint4* in, uint4* out)
     out[lane] = make_uint4(r[0], r[1], r[2], r[3]);
 }
 
-// A register at a time.
+// One register at a time.
 extern "C" __global__ void words(const uint4* in, uint4* out)
 {
     __shared__ __align__(128) unsigned short tile[16 * CHUNKS * CHUNK];
@@ -48,7 +48,7 @@ extern "C" __global__ void words(const uint4* in, uint4* out)
     out[lane] = make_uint4(r[0], r[1], r[2], r[3]);
 }
 
-// A chunk at a time: lane l reads chunk l / 16 of row l % 16, then gives each of its four words to who needs it.
+// One chunk at a time: lane l reads chunk l / 16 of row l % 16, then passes each of its four words to the lane that needs it.
 extern "C" __global__ void shuffles(const uint4* in, uint4* out)
 {
     __shared__ __align__(128) unsigned short tile[16 * CHUNKS * CHUNK];
@@ -68,7 +68,7 @@ extern "C" __global__ void shuffles(const uint4* in, uint4* out)
     out[lane] = make_uint4(r[0], r[1], r[2], r[3]);
 }
 
-// All four registers of all lanes at once: lane l names chunk l / 16 of row l % 16.
+// All four registers of all lanes at once: lane l gives the address of chunk l / 16 of row l % 16.
 extern "C" __global__ void ldmatrix(const uint4* in, uint4* out)
 {
     __shared__ __align__(128) unsigned short tile[16 * CHUNKS * CHUNK];

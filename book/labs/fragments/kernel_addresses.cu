@@ -1,6 +1,6 @@
-// Whose addresses does `ldmatrix` use? With x1 those of lanes 0 to 7, with x2 of lanes 0 to 15, with x4 of all. The
-// others name a place far outside shared memory here, and nobody minds. Still every lane gets its registers.
-// The counter to watch is the wavefronts: one a matrix. `cargo run -p labs -- fragments profile --only x1,x2,x4`.
+// Which lanes' addresses does `ldmatrix` use? With x1 those of lanes 0 to 7, with x2 of lanes 0 to 15, with x4 of all.
+// The other lanes' addresses are far outside shared memory here, and are ignored. Still every lane gets its registers.
+// The counter to watch is wavefronts: one per matrix. `cargo run -p labs -- fragments profile --only x1,x2,x4`.
 
 constexpr int CHUNKS = 2, CHUNK = 8;                   // a row is 32 bytes, two chunks of 8 f16
 constexpr unsigned NOWHERE = 0x7ffff0;

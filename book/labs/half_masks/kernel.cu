@@ -1,11 +1,11 @@
-// Half masks: five ways to move the 16-byte chunks of a row, some of which help by half, and some of which lose data.
-// The counter to watch is the wavefronts of `ldmatrix`: 1 a matrix if its eight rows lie in eight groups of banks.
+// Half masks: five ways to permute the 16-byte chunks of a row, some of which halve the conflicts, and some of which lose
+// data. The counter to watch is the wavefronts of `ldmatrix`: 1 per matrix if its eight rows are in eight groups of banks.
 // `cargo run -p labs -- half_masks profile`.
 
 constexpr int ROWS = 16, CHUNK = 8;                    // a chunk is 8 f16, 16 bytes
-constexpr int SPARE = 128 / 2;                         // for what a bad mask puts behind the last row
+constexpr int SPARE = 128 / 2;                         // room for what a bad mask stores after the last row
 
-// Where chunk `chunk` of row `row` lies in that row, in f16 from its beginning.
+// Position of chunk `chunk` in row `row`, in f16 from the row's beginning.
 __device__ int column(int mask, int row, int chunk)
 {
     switch (mask) {
@@ -18,7 +18,7 @@ __device__ int column(int mask, int row, int chunk)
     }
 }
 
-// Four 8x8 matrices: lane l names row l % 8 of matrix l / 8.
+// Four 8x8 matrices: lane l gives the address of row l % 8 of matrix l / 8.
 __device__ void ldmatrix(unsigned (&r)[4], const unsigned short* row)
 {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
@@ -26,13 +26,13 @@ __device__ void ldmatrix(unsigned (&r)[4], const unsigned short* row)
                  : "r"((unsigned)__cvta_generic_to_shared(row)) : "memory");
 }
 
-// in is (ROWS, chunks * CHUNK) f16; out holds the fragments of its (16, 16) parts, four registers a lane. One warp.
+// in is (ROWS, chunks * CHUNK) f16; out holds the fragments of its (16, 16) parts, four registers per lane. One warp.
 extern "C" __global__ void masked(const uint4* in, uint4* out, int chunks, int mask)
 {
     __shared__ __align__(128) unsigned short tile[ROWS * 64 + SPARE];
     const int lane = threadIdx.x, width = chunks * CHUNK;
 
-    // Store: a lane moves a chunk, neighbours neighbouring chunks of a row.
+    // Store: each lane copies a chunk, neighbouring lanes copy neighbouring chunks of a row.
     #pragma unroll 1
     for (int i = lane; i < ROWS * chunks; i += 32) {
         const int row = i / chunks, chunk = i % chunks;
@@ -40,7 +40,7 @@ extern "C" __global__ void masked(const uint4* in, uint4* out, int chunks, int m
     }
     __syncthreads();
 
-    // Load: lanes 0 to 15 name the rows of one chunk, lanes 16 to 31 those of the next.
+    // Load: lanes 0 to 15 give the row addresses for one chunk, lanes 16 to 31 for the next.
     #pragma unroll 1
     for (int k = 0; k < chunks; k += 2) {
         const int row = lane % 16, chunk = k + lane / 16;

@@ -2,14 +2,14 @@
 // are wrong. B is the identity, so that C is A as wgmma saw it, and shows where each element came from.
 // No counter moves: look at the values. `cargo run -p labs -- mismatch`, and `-- mismatch profile`.
 
-constexpr int ROWS = 64, BK = 64;                      // tiles of A (M rows) and B (N rows), both along K: 128 bytes a row
+constexpr int ROWS = 64, BK = 64;                      // tiles of A (M rows) and B (N rows), both along K: rows of 128 bytes
 constexpr int THREADS = 128;                           // one warpgroup
 
 struct alignas(64) TensorMap { unsigned char opaque[128]; };
 
 __device__ unsigned address(const void* shared) { return (unsigned)__cvta_generic_to_shared(shared); }
 
-// Brings a (ROWS, BK) tile in panels of `width` bytes, each ROWS rows one behind the other.
+// Loads a (ROWS, BK) tile in panels of ROWS rows of `width` bytes, one panel after the other.
 __device__ void load(unsigned char* tile, const TensorMap& map, int column, int row, int width, unsigned long long* barrier)
 {
     for (int panel = 0; panel < BK * 2 / width; ++panel)
@@ -36,8 +36,8 @@ __device__ void wait(unsigned long long* barrier, int parity)
                  :: "r"(address(barrier)), "r"(parity) : "memory");
 }
 
-// The tile from byte `column` of its rows on. 8 rows of a panel are one behind the other, and so are the next 8; the
-// leading offset is used without a swizzle only: from one column of 16 bytes to the next. mode: 0 none, 1 128, 2 64, 3 32.
+// The tile, beginning at byte `column` of its rows. The rows of a panel follow each other in groups of 8; the leading
+// offset is only used without a swizzle, as the distance between columns of 16 bytes. mode: 0 none, 1 128, 2 64, 3 32.
 __device__ unsigned long long descriptor(const unsigned char* tile, int column, int width, int mode)
 {
     const unsigned start = address(tile) + column / width * ROWS * width + column % width;
@@ -57,7 +57,7 @@ __device__ void wgmma(float (&c)[32], unsigned long long a, unsigned long long b
                  : FLOATS(0), FLOATS(8), FLOATS(16), FLOATS(24) : "l"(a), "l"(b), "r"(add));
 }
 
-// C (64, 64) = A B^T. A comes in rows of `loaded` bytes and is read as rows of `width` bytes in this mode.
+// C (64, 64) = A B^T. A is loaded in rows of `loaded` bytes and is read as rows of `width` bytes in this mode.
 extern "C" __global__ void __launch_bounds__(THREADS)
 mismatch(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, float* C, int loaded, int width, int mode)
 {

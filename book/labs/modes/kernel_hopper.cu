@@ -1,16 +1,16 @@
-// Modes: TMA brings tiles in one of four ways, rows of 16, 32, 64 or 128 bytes, and wgmma reads them in the same way.
-// wgmma's wavefronts are the same in all: what a swizzle buys is fewer, longer copies, and rows that ordinary loads
-// read without conflicts. The counter to watch is the wavefronts of `read_back`.
+// Modes: TMA loads tiles in one of four layouts, with rows of 16, 32, 64 or 128 bytes, and wgmma reads them in the
+// same layout. wgmma's wavefronts are the same in all of them: what a swizzle gains is fewer, longer copies, and rows
+// that ordinary loads read without conflicts. The counter to watch is the wavefronts of `read_back`.
 // `cargo run -p labs -- modes profile --only "read back: 32B"`.
 
-constexpr int ROWS = 64, BK = 64;                      // tiles of A (M rows) and B (N rows), both along K: 128 bytes a row
+constexpr int ROWS = 64, BK = 64;                      // tiles of A (M rows) and B (N rows), both along K: rows of 128 bytes
 constexpr int THREADS = 128;                           // one warpgroup
 
 struct alignas(64) TensorMap { unsigned char opaque[128]; };
 
 __device__ unsigned address(const void* shared) { return (unsigned)__cvta_generic_to_shared(shared); }
 
-// Brings a (ROWS, BK) tile in panels of `width` bytes, each ROWS rows one behind the other.
+// Loads a (ROWS, BK) tile in panels of ROWS rows of `width` bytes, one panel after the other.
 __device__ void load(unsigned char* tile, const TensorMap& map, int column, int row, int width, unsigned long long* barrier)
 {
     for (int panel = 0; panel < BK * 2 / width; ++panel)
@@ -37,8 +37,8 @@ __device__ void wait(unsigned long long* barrier, int parity)
                  :: "r"(address(barrier)), "r"(parity) : "memory");
 }
 
-// The tile from byte `column` of its rows on. 8 rows of a panel are one behind the other, and so are the next 8; the
-// leading offset is used without a swizzle only: from one column of 16 bytes to the next. mode: 0 none, 1 128, 2 64, 3 32.
+// The tile, beginning at byte `column` of its rows. The rows of a panel follow each other in groups of 8; the leading
+// offset is only used without a swizzle, as the distance between columns of 16 bytes. mode: 0 none, 1 128, 2 64, 3 32.
 __device__ unsigned long long descriptor(const unsigned char* tile, int column, int width, int mode)
 {
     const unsigned start = address(tile) + column / width * ROWS * width + column % width;
@@ -96,8 +96,8 @@ multiply(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap 
         C[(warp * 16 + lane / 4 + i / 2 % 2 * 8) * 64 + i / 4 * 8 + lane % 4 * 2 + i % 2] = c[i];
 }
 
-// Reads a tile back with ordinary loads of 16 bytes, twice. `mask` is 0, 1, 3 or 7: what TMA XORs into a chunk's number
-// are the address bits from 7 on. One warp; out is (2, ROWS, BK).
+// Reads a tile back with ordinary loads of 16 bytes, twice. `mask` is 0, 1, 3 or 7: TMA XORs address bits from bit 7 on
+// into the chunk number. One warp; out is (2, ROWS, BK).
 extern "C" __global__ void read_back(const __grid_constant__ TensorMap A, uint4* out, int width, int mask)
 {
     __shared__ __align__(1024) unsigned char tile[ROWS * BK * 2];

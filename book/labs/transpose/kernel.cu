@@ -1,6 +1,6 @@
-// Transpose: a warp writes a tile of 32 x 32 floats to shared memory by rows and reads it by columns.
-// The counter to watch is the wavefronts of the reads: a column of the plain tile lies in one bank, that of a padded
-// or a swizzled one in all 32. `cargo run -p labs -- transpose profile`.
+// Transpose: a warp writes a tile of 32 x 32 floats to shared memory by rows and reads it by columns. The counter to
+// watch is the wavefronts of the reads: a column of the plain tile is in one bank, a column of a padded or swizzled
+// tile in all 32. `cargo run -p labs -- transpose profile`.
 
 constexpr int TILE = 32;                               // a row of 32 floats is as wide as the 32 banks
 
@@ -18,7 +18,7 @@ extern "C" __global__ void plain(const float* in, float* out)
         out[col * TILE + lane] = tile[lane][col];
 }
 
-// One unused float after each row: the next row begins one bank further on.
+// One unused float after each row shifts the next row by one bank.
 extern "C" __global__ void padded(const float* in, float* out)
 {
     __shared__ float tile[TILE][TILE + 1];
@@ -32,7 +32,7 @@ extern "C" __global__ void padded(const float* in, float* out)
         out[col * TILE + lane] = tile[lane][col];
 }
 
-// Column col of row `row` lies where column col ^ row would: no row loses its place, and no byte is unused.
+// Column col of row `row` is stored in the place of column col ^ row: rows stay where they are, and no byte is unused.
 extern "C" __global__ void swizzled(const float* in, float* out)
 {
     __shared__ float tile[TILE][TILE];

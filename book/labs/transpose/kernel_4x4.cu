@@ -1,10 +1,10 @@
-// The same with 4 x 4 elements of 32 bytes: the 32 banks are four places of 8 banks each, and a row of the tile has all
-// four. Any map will do that puts each column of the tile into four different places, and no two columns of a row into
-// one. The counter to watch is the wavefronts of the read. `cargo run -p labs -- transpose --only "4x4 plain,4x4 XOR"`.
+// The same with 4 x 4 elements of 32 bytes: the 32 banks are four places of 8 banks each, and a row of the tile fills
+// all four. Any mapping works that puts the elements of each column, and those of each row, into four different places.
+// The counter to watch is the wavefronts of the read. `cargo run -p labs -- transpose --only "4x4 plain,4x4 XOR"`.
 
-constexpr int SIDE = 4, PART = 8;                      // an element is 8 floats: 8 lanes bring it
+constexpr int SIDE = 4, PART = 8;                      // an element is 8 floats, copied by 8 lanes
 
-// in is (SIDE, SIDE, PART), out its transpose; column col of row `row` lies at places[row][col]. One warp.
+// in is (SIDE, SIDE, PART), out its transpose; column col of row `row` is at places[row][col]. One warp.
 extern "C" __global__ void mapped(const float* in, float* out, const int* places)
 {
     __shared__ float tile[SIDE][SIDE][PART];

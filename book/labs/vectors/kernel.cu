@@ -1,8 +1,8 @@
-// Vectors: a lane reads 16 or 8 bytes at once, so a warp's read goes in four phases of 8 lanes, or two of 16; each
-// phase has conflicts of its own. The counter to watch is the wavefronts of the read: the degrees of its phases, added.
+// Vectors: a lane reads 16 or 8 bytes at once, so a warp's read has four phases of 8 lanes, or two of 16; each phase
+// has its own conflicts. The counter to watch is the wavefronts of the read: the sum of the degrees of its phases.
 // `cargo run -p labs -- vectors profile --only "float4: stride 32"`.
 
-constexpr int WORDS = 2048;                            // word w lies in bank w % 32
+constexpr int WORDS = 2048;                            // word w is in bank w % 32
 
 // Word w holds 100 w.
 __device__ void fill(int* words)

@@ -1,5 +1,5 @@
-//! What a command of the terminal prints, from its words: `cargo run -p rung05_swizzle -- profile`, `cargo run -p labs -- vectors`,
-//! `cargo ladder layout swizzle 3 4 3`.
+//! The output of a terminal command, from its words: `cargo run -p rung05_swizzle -- profile`, `cargo run -p labs --
+//! vectors`, `cargo ladder layout swizzle 3 4 3`.
 use emulator::Card;
 use explain::Streams;
 use harness::{KernelFile, Rung};
@@ -10,10 +10,10 @@ use crate::fields::{self, Fields};
 use crate::rungs::RUNGS;
 use crate::steps;
 
-/// What of `cargo ladder` runs here.
+/// The subcommands of `cargo ladder` that run here.
 const OF_LADDER: [&str; 4] = ["layout", "banks", "round", "approximate"];
 
-/// Hands over a file.
+/// Provides a file.
 pub fn give(path: &str, text: String) {
     #[cfg(target_family = "wasm")]
     harness::files::give(path, text);
@@ -21,7 +21,7 @@ pub fn give(path: &str, text: String) {
     let _ = (path, text);
 }
 
-/// A command whose program runs here.
+/// A command that runs here.
 enum Known<'a> {
     /// `cargo ladder …`
     Ladder(&'a [&'a str]),
@@ -56,10 +56,10 @@ impl<'a> Known<'a> {
     }
 }
 
-/// Standard output, standard error and the exit code of a command, and of what it said the lines that a page shows.
+/// Standard output, standard error and exit code of a command, and the lines of its output that a page shows.
 ///
 /// # Errors
-/// If it is no command that runs here.
+/// If it is not a command that runs here.
 pub fn run(words: &[String], lines: &Lines) -> Result<Value, String> {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let (mut out, mut err) = (Vec::new(), Vec::new());
@@ -79,7 +79,7 @@ pub fn run(words: &[String], lines: &Lines) -> Result<Value, String> {
         }
     };
     let [out, err] = [out, err].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
-    // As the book shows it: with complaints where it did not end well. Lines that are not there are all lines.
+    // As the book shows it: with standard error if it failed. If the requested lines are missing, all lines.
     let said = if code == 0 {
         out.clone()
     } else {
@@ -90,10 +90,10 @@ pub fn run(words: &[String], lines: &Lines) -> Result<Value, String> {
     Ok(json!({ "out": out, "err": err, "code": code, "shown": shown }))
 }
 
-/// What a rung's first block does, instruction by instruction.
+/// The first block of a rung, instruction by instruction.
 ///
 /// # Errors
-/// If it is no rung's command, or the rung cannot be launched.
+/// If it is not a rung's command, or the rung cannot be launched.
 pub fn steps(words: &[String], most: usize) -> Result<Value, String> {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     match Known::of(&words)? {
@@ -105,10 +105,10 @@ pub fn steps(words: &[String], most: usize) -> Result<Value, String> {
     }
 }
 
-/// What may be changed in a command.
+/// The parts of a command that can be changed.
 ///
 /// # Errors
-/// If it is no command that runs here.
+/// If it is not a command that runs here.
 pub fn fields(words: &[String]) -> Result<Fields, String> {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     match Known::of(&words)? {
@@ -144,13 +144,13 @@ fn rung(package: &str) -> Result<Rung, String> {
     rung.ok_or_else(|| format!("there is no rung {package}"))
 }
 
-/// With the texts that were given.
+/// The rung with the texts that were provided.
 #[cfg(target_family = "wasm")]
 fn with_texts(rung: Rung) -> Rung {
     let folder = format!("rungs/{}", rung.name);
     let kernels = rung.kernels.iter().map(|kernel| kernel.with_texts(&folder));
     Rung {
-        // A few words a kernel: the texts themselves are kept once.
+        // This leaks a few words per kernel; the texts are shared.
         kernels: kernels.collect::<Vec<_>>().leak(),
         ..rung
     }

@@ -1,17 +1,17 @@
-//! What the module exports, a C interface: memory for a request, and the call. The caller is JavaScript, which writes and reads
+//! The module's exports, a C interface: memory for a request, and the call. The caller is JavaScript, which accesses
 //! the module's memory by address and length.
 use std::cell::RefCell;
 
 thread_local! {
-    /// The last answer, which stays where it is until the next call.
+    /// The last answer, which stays in place until the next call.
     static ANSWER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
 #[link(wasm_import_module = "page")]
 unsafe extern "C" {
-    /// Tells the page how many blocks are done, of how many.
+    /// Tells the page how many blocks are done, and how many there are.
     fn progress(done: f64, all: f64);
-    /// Tells the page the last words before the module stops for good.
+    /// Gives the page a last message before the module stops for good.
     fn panicked(at: *const u8, bytes: usize);
 }
 
@@ -26,14 +26,14 @@ fn tell(done: u64, all: u64) {
     unsafe { progress(done as f64, all as f64) }
 }
 
-/// Memory for a request of so many bytes.
+/// Allocates memory for a request of `bytes` bytes.
 #[unsafe(no_mangle)]
 pub extern "C" fn request(bytes: usize) -> *mut u8 {
-    // Taken back by `call`.
+    // `call` takes it back.
     Box::into_raw(vec![0u8; bytes].into_boxed_slice()).cast()
 }
 
-/// Answers the request; how many bytes the answer has.
+/// Answers the request; returns the answer's length.
 ///
 /// # Safety
 /// `at` is what `request(bytes)` returned, not yet passed to `call`.
@@ -50,7 +50,7 @@ pub unsafe extern "C" fn call(at: *mut u8, bytes: usize) -> usize {
     })
 }
 
-/// Where the last answer is.
+/// The address of the last answer.
 #[unsafe(no_mangle)]
 pub extern "C" fn answer() -> *const u8 {
     ANSWER.with_borrow(|kept| kept.as_ptr())

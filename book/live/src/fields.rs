@@ -1,9 +1,10 @@
-//! What a reader may change in a command, from the command line's own definition: so there is no second list of options.
+//! The parts of a command that a reader may change, from the command line's own definition, so that there is no second
+//! list of options.
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use serde::Serialize;
 
-/// Options that a page does not offer: it has one device, shows text, says itself when to stop, and has the files of what it
-/// shows only.
+/// Options that a page does not offer: it has one device, shows text, can stop a run itself, and has only the files
+/// that it shows.
 const HIDDEN: [&str; 15] = [
     "accesses",
     "alone",
@@ -25,14 +26,14 @@ const HIDDEN: [&str; 15] = [
 /// Subcommands that need a GPU.
 const OF_A_GPU: [&str; 3] = ["bench", "launch", "help"];
 
-/// A command's parts: what stays, and what may be changed.
+/// A command's parts: fixed and changeable ones.
 #[derive(Serialize)]
 pub struct Fields {
-    /// The subcommands that lead to it, such as `layout`, `swizzle`.
+    /// The subcommands before the options, such as `layout`, `swizzle`.
     path: Vec<String>,
-    /// If it can be left out or exchanged: what a rung may be told to do.
+    /// The subcommands to choose from, if one may be omitted or replaced.
     choices: Vec<Choice>,
-    /// Options and operands, in their order.
+    /// Options and operands, in order.
     fields: Vec<Field>,
 }
 
@@ -48,28 +49,28 @@ struct Choice {
 #[serde(rename_all = "camelCase")]
 struct Field {
     name: String,
-    /// `--name`; an operand has none.
+    /// `--name`; none for an operand.
     long: Option<String>,
     help: String,
-    /// Whether it is there or not, and takes nothing.
+    /// Whether it is a flag without a value.
     flag: bool,
-    /// What it may be, if that is a list.
+    /// The possible values, if they are a list.
     values: Vec<String>,
-    /// What it is where the command does not say.
+    /// The default.
     default: Option<String>,
     required: bool,
-    /// Operands may be several.
+    /// Whether several operands may be given.
     several: bool,
-    /// What it is in this command.
+    /// The value in this command.
     given: Vec<String>,
-    /// Whether it is nothing for a page to offer.
+    /// Whether a page should not offer it.
     hidden: bool,
 }
 
-/// The fields of a command that was given these words, the first of which is its name.
+/// The fields of a command with these words, the first of which is its name.
 ///
 /// # Errors
-/// If they are not a command line of its.
+/// If they are not a valid command line for it.
 pub fn of(mut command: Command, words: &[&str]) -> Result<Fields, String> {
     command.build();
     let matches = command.clone().try_get_matches_from(words);
@@ -101,7 +102,7 @@ pub fn of(mut command: Command, words: &[&str]) -> Result<Fields, String> {
 }
 
 impl Fields {
-    /// What an option may be, where the command line does not list it; nothing to offer if that is one thing only.
+    /// Values of an option that the command line does not list; none to offer if there is only one.
     pub fn offer(&mut self, name: &str, mut values: Vec<String>) {
         values.dedup();
         if let Some(field) = self.fields.iter_mut().find(|field| field.name == name) {

@@ -1,5 +1,5 @@
-//! What the pages draw of `layout`: accesses in the banks, swizzles, mappings, fragments. All of it is data, so that a page
-//! computes nothing; names are as JavaScript writes them.
+//! The data that pages draw with `layout`: accesses in the banks, swizzles, mappings, fragments. A page computes
+//! nothing itself; names are in JavaScript's style.
 use emulator::SharedAccess;
 use harness::{Table, WarpAccess};
 use layout::banks::{Access, BankTable, Banks, Phase};
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 type Result<T> = std::result::Result<T, String>;
 
-/// Banks of a memory.
+/// The banks of a memory.
 #[derive(Clone, Copy, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BanksOf {
@@ -29,7 +29,7 @@ impl Default for BanksOf {
     }
 }
 
-/// Numbers of CuTe's `Swizzle<B, M, S>`, of byte addresses.
+/// The numbers of CuTe's `Swizzle<B, M, S>` for byte addresses.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Numbers {
@@ -38,11 +38,11 @@ pub struct Numbers {
     s: i32,
 }
 
-/// A tile and what moves its units.
+/// A tile and the mapping of its units.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MappingOf {
-    /// A swizzle; the rows of the tile are its own.
+    /// A swizzle; its rows are the tile's rows.
     swizzle: Option<Numbers>,
     /// Or an expression of row and col,
     map: Option<String>,
@@ -52,7 +52,7 @@ pub struct MappingOf {
     unit: Option<u32>,
     /// Rows of the tile.
     rows: u32,
-    /// Bytes that a lane reads; none for as many as the mapping allows.
+    /// Bytes per lane; none for as many as the mapping allows.
     bytes: Option<u32>,
     #[serde(default)]
     banks: BanksOf,
@@ -64,18 +64,18 @@ pub struct MappingOf {
 pub struct AccessOf {
     op: String,
     bytes: String,
-    /// Byte offsets with blanks or commas between them.
+    /// Byte offsets, separated by blanks or commas.
     offsets: String,
 }
 
-/// An access, and what it meets in the banks.
+/// An access and its conflicts.
 pub fn access(of: &AccessOf) -> Result<Value> {
     let offsets = of.offsets.replace(',', " ");
     let access = WarpAccess::parse(&[&of.op, of.bytes.trim(), &offsets]);
     Ok(access_data(&access.map_err(|error| error.to_string())?))
 }
 
-/// Every access of a table as `cargo ladder banks` takes it.
+/// Every access in a table for `cargo ladder banks`.
 pub fn table(text: &str) -> Result<Value> {
     let table = Table::read(text.as_bytes(), ',', &WarpAccess::COLUMNS);
     let table = table.map_err(|error| error.to_string())?;
@@ -107,7 +107,7 @@ fn access_data(access: &WarpAccess) -> Value {
     })
 }
 
-/// Phases, each with its lanes and, for each bank, the words that are wanted of it.
+/// The phases, each with its lanes and, for each bank, the words that they access.
 fn bank_table(table: &BankTable) -> Value {
     let together = layout::banks::LANES as usize / table.phases().len().max(1);
     let phases = table.phases().iter().enumerate().map(|(number, phase)| {
@@ -138,7 +138,7 @@ fn phase_data(number: usize, phase: &Phase, lanes: &[usize]) -> Value {
     })
 }
 
-/// What a swizzle is.
+/// A description of a swizzle.
 pub fn swizzle(Numbers { b, m, s }: &Numbers) -> Result<Value> {
     let swizzle = Swizzle::new(*b, *m, *s).map_err(|error| error.to_string())?;
     Ok(swizzle_data(&swizzle))
@@ -154,7 +154,7 @@ fn swizzle_data(swizzle: &Swizzle) -> Value {
     })
 }
 
-/// The same as an expression of row and col in units, for a tile whose rows are the swizzle's own.
+/// The same as an expression of row and col in units, for a tile with the swizzle's rows.
 fn expression_of(swizzle: &Swizzle) -> String {
     let mask = (1u64 << swizzle.bits()) - 1;
     match (swizzle.bits(), swizzle.shift()) {
@@ -167,7 +167,7 @@ fn expression_of(swizzle: &Swizzle) -> String {
     }
 }
 
-/// A mapping: where every unit lies, what it is worth, and the same with nothing moved.
+/// A mapping: the position of every unit, its degrees of conflict, and the same for the identity.
 pub fn mapping(of: &MappingOf) -> Result<Value> {
     let BanksOf { count, width } = of.banks;
     let banks = Banks::new(count, width).map_err(|error| error.to_string())?;
@@ -207,8 +207,8 @@ pub fn mapping(of: &MappingOf) -> Result<Value> {
     }))
 }
 
-/// `places[row][column]` is the physical unit, counted through the tile, or null outside of it; `memory[row][unit]` has the
-/// logical units that lie there.
+/// `places[row][column]` is the physical unit, counted through the tile, or null outside of it; `memory[row][unit]` has
+/// the logical units that are stored there.
 fn one_mapping(mapping: &Mapping, bytes: Option<u32>) -> Value {
     let shape = mapping.shape();
     let columns = shape.columns();
@@ -228,8 +228,8 @@ fn one_mapping(mapping: &Mapping, bytes: Option<u32>) -> Value {
     json!({ "places": places, "memory": memory, "verdict": verdict(mapping, bytes) })
 }
 
-/// All that is to be said of a mapping. Reads are `bytes` wide, or as wide as the mapping allows; of a mapping that loses data
-/// there are no degrees.
+/// The description of a mapping. Reads are `bytes` wide, or as wide as the mapping allows; a mapping that loses data
+/// has no degrees of conflict.
 fn verdict(mapping: &Mapping, bytes: Option<u32>) -> Value {
     let at = |(row, column): (u32, u32)| json!({ "row": row, "column": column });
     let leaves = mapping.leaves_its_row();
@@ -272,8 +272,8 @@ fn verdict(mapping: &Mapping, bytes: Option<u32>) -> Value {
     said
 }
 
-/// Who holds which element: for each thread and element the row and column, and for `ldmatrix` and `stmatrix` the matrix and
-/// row whose address each lane gives.
+/// Which lane holds which element: the row and column for each thread and element, and for `ldmatrix` and `stmatrix`
+/// the matrix and row whose address each lane gives.
 pub fn fragment(shape: &str, operand: Option<Operand>) -> Result<Value> {
     let fragment = Fragment::named(shape, operand).map_err(|error| error.to_string())?;
     let (rows, columns) = fragment.shape();

@@ -3,13 +3,13 @@
 //!
 //! | file | what it answers |
 //! | --- | --- |
-//! | `lib` | which requests are there? |
+//! | `lib` | which requests exist? |
 //! | `command` | what does this command print? |
 //! | `fields` | what may a reader change in it? |
 //! | `steps` | what does a rung's first block do, instruction by instruction? |
-//! | `mbarrier`, `waves` | what do the figures of barriers and of persistent grids show? |
-//! | `layout_data` | what do the pages draw of `layout`? |
-//! | `rungs` | which rungs are there? |
+//! | `mbarrier`, `waves` | the figures of barriers and of persistent grids |
+//! | `layout_data` | the layout data that pages draw |
+//! | `rungs` | the list of rungs |
 //! | `exports` | how does JavaScript call it? |
 mod command;
 #[cfg(target_family = "wasm")]
@@ -28,31 +28,31 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use transcript::Lines;
 
-/// What a page asks.
+/// A page's request.
 #[derive(Deserialize)]
 #[serde(tag = "ask", rename_all = "snake_case", deny_unknown_fields)]
 enum Request {
-    /// Files that later requests name.
+    /// Provides files that later requests name.
     Files {
         files: std::collections::BTreeMap<String, String>,
     },
-    /// What a command prints, and of that the lines that a page shows.
+    /// The output of a command, and the lines of it that a page shows.
     Command {
         words: Vec<String>,
         #[serde(default)]
         lines: Lines,
     },
-    /// What may be changed in a command.
+    /// The parts of a command that can be changed.
     Fields { words: Vec<String> },
     /// A swizzle, or a mapping, in the banks.
     Mapping(layout_data::MappingOf),
-    /// What a swizzle is.
+    /// A description of a swizzle.
     Swizzle(layout_data::Numbers),
     /// One access of a warp in the banks.
     Access(layout_data::AccessOf),
     /// A table of accesses.
     Table { text: String },
-    /// Who holds which element of a fragment.
+    /// The lanes that hold the elements of a fragment.
     Fragment {
         shape: String,
         operand: Option<String>,
@@ -62,7 +62,7 @@ enum Request {
         count: u32,
         operations: Vec<mbarrier::Operation>,
     },
-    /// Which cluster computes what, in which wave.
+    /// Which cluster computes which tiles in which wave.
     Waves(waves::WavesOf),
     /// The names of all rungs.
     Rungs,
@@ -72,7 +72,7 @@ enum Request {
     Steps { words: Vec<String>, most: usize },
 }
 
-/// The answer to a request, both as JSON. What goes wrong is `{"error": …}`.
+/// Answers a request; both are JSON. An error is `{"error": …}`.
 pub fn answer(request: &[u8]) -> String {
     let answer = match serde_json::from_slice(request) {
         Ok(request) => answered(request),

@@ -1,25 +1,25 @@
-//! An mbarrier, operation by operation, by the emulator's rules.
+//! An mbarrier, operation by operation, with the emulator's rules.
 use emulator::MbarrierModel;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-/// What is done to it.
+/// An operation.
 #[derive(Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Operation {
-    /// `mbarrier.arrive` of so many.
+    /// `mbarrier.arrive` with this count.
     Arrive(u32),
     /// `mbarrier.expect_tx`
     ExpectTx(u32),
     /// `mbarrier.arrive.expect_tx`: one arrival, and these bytes.
     ArriveExpectTx(u32),
-    /// Bytes that a copy brings.
+    /// Bytes that a copy delivers.
     CompleteTx(u32),
     /// `mbarrier.test_wait.parity`
     Wait(u32),
 }
 
-/// The state after `mbarrier.init` and after each operation; the last has an `error` if the operation is none.
+/// The state after `mbarrier.init` and after each operation; the last has an `error` if the operation is invalid.
 pub fn states(count: u32, operations: &[Operation]) -> Result<Value, String> {
     let mut barrier = MbarrierModel::new(count)?;
     let mut states = vec![state(&barrier, json!({}))];

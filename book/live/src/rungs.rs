@@ -1,2 +1,2 @@
-//! The rungs, each as its own `main.rs` states it.
+//! The rungs, from their `main.rs` files.
 include!(concat!(env!("OUT_DIR"), "/rungs.rs"));

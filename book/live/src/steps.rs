@@ -1,13 +1,13 @@
-//! A rung's first block, instruction by instruction, for a page that steps through it.
+//! The first block of a rung, instruction by instruction, for a page that steps through it.
 use emulator::{Effect, Operand, TraceEffect};
 use harness::{Rung, StepThrough};
 use serde_json::{Value, json};
 
-/// Instructions that a page is given at most.
+/// The most instructions that a page gets.
 const MOST: usize = 50_000;
 
-/// The kernel's text, its PTX instructions with the lines that they come from, what `sanitize` finds, the steps in the order of
-/// the emulator, with their operands, and what each did to barriers and copies.
+/// The kernel's text, its PTX instructions with their source lines, the findings of `sanitize`, the steps in the
+/// emulator's order with their operands, and the effect of each on barriers and copies.
 pub fn steps(rung: &Rung, words: &[&str], most: usize) -> Result<Value, String> {
     let (settings, target) = harness::asked(rung, words)?;
     let found = StepThrough::new(rung, &settings, &target, most.min(MOST));
@@ -27,7 +27,7 @@ pub fn steps(rung: &Rung, words: &[&str], most: usize) -> Result<Value, String> 
     });
     let mut executed = std::collections::BTreeMap::new();
     let steps = found.snapshot.steps.iter().map(|step| {
-        // A warp's steps are numbered as its trace numbers them.
+        // A warp's steps have the same numbers as in its trace.
         let event = executed.entry(step.warp).or_insert(0u32);
         let effects = found.traces.iter().find(|trace| trace.warp == step.warp);
         let effects = effects.map_or(&[][..], |trace| {
@@ -64,7 +64,7 @@ pub fn steps(rung: &Rung, words: &[&str], most: usize) -> Result<Value, String> 
     }))
 }
 
-/// Role, number, bytes, and what each lane holds: hexadecimal digits, two for each byte, lane after lane.
+/// Role, index, bytes, and the value in each lane as hexadecimal digits, two per byte, lane after lane.
 fn operand(one: &Operand) -> Value {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     let mut text = String::with_capacity(64 * one.bytes as usize);

@@ -11,7 +11,7 @@ pub struct WavesOf {
     k: u32,
     /// Rows, columns and depth of a CTA's tile.
     tile: [u32; 3],
-    /// SMs of the card, each of which holds one CTA.
+    /// SMs of the card; each holds one CTA.
     sms: u32,
     /// CTAs of a cluster, one above the other.
     #[serde(default = "one")]
@@ -24,14 +24,14 @@ fn one() -> u32 {
     1
 }
 
-/// SMs of an H100 or H200: with more CTAs rung 16 splits no tile.
+/// SMs of an H100 or H200: with more CTAs, rung 16 splits no tile.
 const MOST_SHARING: u64 = 132;
-/// A piece has so many steps at least, and a tile is split only if it saves so many, and a quarter of its own.
+/// The minimum number of steps in a piece. Splitting must also save this many steps, and a quarter of a tile's.
 const LEAST_STEPS: u64 = 16;
-/// Pieces of work that a page can draw.
+/// The most pieces of work that a page can draw.
 const MOST_PIECES: u64 = 20_000;
 
-/// Each cluster's pieces of work, in its order: a tile, and the steps of it from one to another. The rule is that of
+/// Each cluster's pieces of work, in order: a tile, and a range of its steps. The rule is that of
 /// rungs/16_stream_k/kernel.cu, `Work`.
 pub fn waves(of: &WavesOf) -> Result<Value, String> {
     let [bm, bn, bk] = of.tile;

@@ -1,5 +1,5 @@
-//! The committed module and the program say the same: bits, counters, reports, data. A module that says something else is
-//! stale, and `cargo book wasm` makes it again.
+//! The committed module and the native program give the same answers: bits, counters, reports, data. A module that
+//! differs is stale; `cargo book wasm` makes it again.
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ fn root() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
 }
 
-/// Node.js, or nothing, which is said.
+/// Node.js, or nothing, with a message.
 fn node() -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     let found = std::env::split_paths(&path).map(|folder| folder.join("node"));
@@ -25,13 +25,13 @@ fn node() -> Option<PathBuf> {
                 || std::env::var_os("GEMM_REQUIRE_NODE").is_none(),
             "{missing}"
         );
-        // Past the test harness, which keeps to itself what a passing test prints.
+        // Bypasses the test harness, which captures the output of passing tests.
         let _ = writeln!(std::io::stderr(), "skipped: {missing}");
     }
     found
 }
 
-/// The answers of a program to these requests, a line each.
+/// The answers of a program to these requests, one per line.
 fn answers(command: &mut Command, requests: &[Value]) -> Vec<Value> {
     let command = command.current_dir(root()).env("GEMM_NVRTC", "/nowhere");
     let piped = command.stdin(Stdio::piped()).stdout(Stdio::piped());
@@ -46,7 +46,7 @@ fn answers(command: &mut Command, requests: &[Value]) -> Vec<Value> {
     text.lines().map(read).collect()
 }
 
-/// The engine without WebAssembly.
+/// The native engine.
 fn native() -> Command {
     Command::new(env!("CARGO_BIN_EXE_live_native"))
 }
@@ -80,7 +80,7 @@ fn command(words: &str) -> Value {
     json!({ "ask": "command", "words": words })
 }
 
-/// JSON that a command printed, without the day and the commit: a page knows neither.
+/// The JSON output of a command without date and commit, which a page does not know.
 fn without_day(mut answer: Value) -> Value {
     let printed = answer["out"]
         .as_str()
@@ -97,7 +97,7 @@ fn without_day(mut answer: Value) -> Value {
     answer
 }
 
-/// Asks both, and fails with the first that differs.
+/// Sends requests to both, and fails at the first difference.
 fn agree(requests: &[Value]) {
     let Some(node) = node() else {
         return;
@@ -131,7 +131,7 @@ fn rungs() -> Vec<String> {
     names
 }
 
-/// JSON has the bits of C, all counters and every line's accesses; the report is what a reader sees.
+/// The JSON output contains the bits of C, all counters and every line's accesses; the report is the text for readers.
 #[test]
 fn every_rung() {
     let mut requests = Vec::new();
@@ -162,7 +162,7 @@ fn profile_and_time() {
     ]);
 }
 
-/// Memory, operands and effects of every step, copies by TMA and those of a cluster, and a mistake that stops the launch.
+/// Memory, operands and effects of every step, TMA copies, also in a cluster, and a mistake that stops the launch.
 #[test]
 fn steps() {
     let mut requests = vec![

@@ -1,10 +1,10 @@
-//! A rung's CTA, step by step: all of it is there, what each step did and held, and where the first mistake shows.
+//! The steps of a rung's CTA: they are complete, with effects and operands, and show where the first mistake occurs.
 use std::io::Write;
 use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
-/// The engine's answer, by the committed PTX.
+/// The engine's answer, from the committed PTX.
 fn ask(request: &Value) -> Value {
     let mut child = Command::new(env!("CARGO_BIN_EXE_live_native"))
         .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
@@ -32,14 +32,15 @@ fn list<'a>(value: &'a Value, name: &str) -> &'a [Value] {
     value[name].as_array().map_or(&[], Vec::as_slice)
 }
 
-/// The PTX of the instruction of a step.
+/// The PTX instruction of a step.
 fn ptx<'a>(answer: &'a Value, step: &Value) -> &'a str {
     let instruction = step["i"].as_u64().expect("an index") as usize;
     let ptx = answer["instructions"][instruction]["ptx"].as_str();
     ptx.expect("PTX")
 }
 
-/// No step is lost or numbered otherwise than its effects, also in clusters, whose other block runs in between.
+/// No step is lost or misnumbered relative to its effects, even in clusters, where steps of the other block are
+/// interleaved.
 #[test]
 fn every_rung_can_be_stepped_through() {
     let rungs = ask(&json!({ "ask": "rungs" }));
@@ -71,7 +72,7 @@ fn every_rung_can_be_stepped_through() {
     }
 }
 
-/// What ldmatrix brings is what mma multiplies, and a bulk copy lands where it was sent.
+/// mma multiplies what ldmatrix loaded, and a bulk copy lands at its destination.
 #[test]
 fn operands_and_copies_of_a_rung() {
     let answer = steps("rung09_tma", &["--size", "128x128x64"]);
@@ -103,7 +104,7 @@ fn operands_and_copies_of_a_rung() {
     assert_eq!((landed.len(), &landed), (3, &sent));
 }
 
-/// The finding that is seen first has its step, at a line that it names or behind it; also where it stops the launch.
+/// The first finding has a step, at the line that it names or after it, even if it stops the launch.
 #[test]
 fn the_first_finding_has_its_step() {
     for (package, kernel, start, size) in [

@@ -1,5 +1,5 @@
-//! The tables of waves on rung 16's page are typed, since their cells show how each number comes about. Here the engine of the
-//! page's figure computes them again.
+//! The tables of waves on rung 16's page are typed by hand, since their cells show how each number is computed. The
+//! engine of the page's figure computes them here as well.
 use serde_json::{Value, json};
 
 /// Rung 16 at a square size, in tiles of 128x256, on the 132 SMs of an H100.
@@ -15,7 +15,7 @@ fn page() -> String {
     std::fs::read_to_string(path).expect("the page")
 }
 
-/// The cells of the only row whose first cell is this.
+/// The cells of the only row with this first cell.
 fn row(page: &str, first: &str) -> Vec<String> {
     let rows: Vec<Vec<String>> = page
         .lines()
@@ -29,7 +29,7 @@ fn row(page: &str, first: &str) -> Vec<String> {
     cells
 }
 
-/// The last number of a cell: what stands before it is how it comes about.
+/// The last number of a cell, after the computation.
 fn number(cell: &str) -> f64 {
     let digits = |c: char| !(c.is_ascii_digit() || c == '.' || c == ',');
     let cell = cell.split(": ").next().unwrap_or_default();
@@ -46,7 +46,7 @@ fn int(found: &Value, name: &str) -> u64 {
         .unwrap_or_else(|| panic!("no {name} in {found}"))
 }
 
-/// Tile, and steps from and to, of each piece of work of a cluster.
+/// The tile and range of steps of each of a cluster's pieces of work.
 fn work(found: &Value, cluster: usize) -> Vec<[u64; 3]> {
     let pieces = found["work"][cluster].as_array().expect("pieces");
     pieces

@@ -1,4 +1,4 @@
-//! All pages, as mdBook hands them over.
+//! All pages, as mdBook passes them.
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
@@ -11,7 +11,7 @@ use crate::live;
 use crate::page::{Page, Problem};
 use crate::world::World;
 
-/// The preprocessor, also for a program with mdBook inside.
+/// The preprocessor; public, so that a program can link mdBook with it.
 pub struct Directives;
 
 impl Preprocessor for Directives {
@@ -39,7 +39,7 @@ impl Preprocessor for Directives {
     }
 }
 
-/// What readers see of each page, or all that is wrong with any.
+/// The pages as readers see them, or all errors.
 pub fn show(
     root: &Path,
     folder: &Path,

@@ -1,23 +1,23 @@
-//! `cargo book build` and `cargo book publish`: the book without an installed mdbook.
+//! `cargo book build` and `cargo book publish`: build the book without an installed mdbook.
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, bail, ensure};
 use mdbook_driver::MDBook;
 
-/// Where readers find the book, if no `--url` says so.
+/// The book's address, unless `--url` names another.
 const PLACE: &str = "GEMM_BOOK";
-/// The branch that GitHub Pages and others serve.
+/// The branch that GitHub Pages and other hosts serve.
 const BRANCH: &str = "gh-pages";
 
-/// Does what the command line says.
+/// Carries out the command.
 pub fn run(words: &[&str]) -> Result<()> {
     let address = std::env::var(PLACE).ok();
     let address = address.as_deref().filter(|place| place.contains("://"));
     match words {
         ["build"] => build(address, true).map(|_| ()),
         ["build", "--url", address] => build(Some(address), true).map(|_| ()),
-        // As the `mdbook` command builds it, which starts this program by the command in book.toml.
+        // Built as the `mdbook` command would: it starts this program through the command in book.toml.
         ["build", "--as-mdbook"] => build(address, false).map(|_| ()),
         ["publish"] => publish(&build(address, true)?, "origin"),
         ["publish", remote] => publish(&build(address, true)?, remote),
@@ -25,7 +25,7 @@ pub fn run(words: &[&str]) -> Result<()> {
     }
 }
 
-/// Builds the book; its folder.
+/// Builds the book; returns its folder.
 fn build(address: Option<&str>, inside: bool) -> Result<PathBuf> {
     let here = std::env::current_dir().context("the current folder is unknown")?;
     let Some(folder) = here
@@ -39,7 +39,7 @@ fn build(address: Option<&str>, inside: bool) -> Result<PathBuf> {
         book.config.set("output.html.site-url", path_of(address)?)?;
     }
     if inside {
-        // It takes the place of the command of that name in book.toml.
+        // Replaces the preprocessor command of that name in book.toml.
         book.with_preprocessor(book::Directives);
     }
     book.build()?;
@@ -49,7 +49,7 @@ fn build(address: Option<&str>, inside: bool) -> Result<PathBuf> {
     Ok(built)
 }
 
-/// The path of an address, with a slash at both ends: what the page for missing pages needs to find its pictures.
+/// The path of an address, with a slash at both ends: the 404 page needs it to find its pictures.
 fn path_of(address: &str) -> Result<String> {
     let rest = address
         .strip_prefix("https://")
@@ -64,9 +64,9 @@ fn path_of(address: &str) -> Result<String> {
     }
 }
 
-/// Pushes a folder to a remote's branch as a commit without a history; neither the working tree nor its branch changes.
+/// Pushes a folder to a remote's branch as a commit without history; neither the working tree nor its branch changes.
 fn publish(built: &Path, remote: &str) -> Result<()> {
-    // Pages leaves out folders that begin with an underscore unless this file is there.
+    // Without this file, GitHub Pages omits folders that begin with an underscore.
     std::fs::write(built.join(".nojekyll"), "")?;
     let index = tempfile::NamedTempFile::new()?.into_temp_path();
     std::fs::remove_file(&index)?;
@@ -105,7 +105,7 @@ fn publish(built: &Path, remote: &str) -> Result<()> {
     Ok(())
 }
 
-/// The repository that a folder is in.
+/// The repository that contains a folder.
 fn git_dir(folder: &Path) -> Result<String> {
     let output = Command::new("git")
         .args(["rev-parse", "--absolute-git-dir"])

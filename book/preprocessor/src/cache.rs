@@ -1,7 +1,7 @@
-//! What commands printed, kept under target/ for as long as nothing that they read changes.
+//! A cache of commands' outputs under target/, valid as long as nothing that a command reads changes.
 //!
-//! An entry's name is the SHA-256 of the command, of its executable and of all files that it may read. So nothing has
-//! to be thrown away for the book to be right; an entry that is not used any more only takes room.
+//! An entry's name is the SHA-256 of the command, of its executable and of all files that it may read. So no entry is
+//! ever wrong; unused entries only take space.
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
 use std::path::{Component, Path, PathBuf};
@@ -16,13 +16,13 @@ use crate::world::Outputs;
 
 const FOLDER: &str = "target/book-cache";
 
-/// An entry: the command, its exit code, what it printed, and its complaints.
+/// An entry: the command, its exit code, standard output and standard error.
 type Kept = (String, Option<i32>, String, String);
 
-/// Runs these commands, as many at a time as there are cores; those that ran before on the same files are looked up.
+/// Runs these commands in parallel; those that have run before on the same files are looked up.
 pub fn run_all(programs: &Programs, root: &Path, commands: BTreeSet<CommandLine>) -> Outputs {
     let packages: BTreeSet<&str> = commands.iter().map(|line| line.package.as_str()).collect();
-    // One that cannot be built must not hide what others print.
+    // If one cannot be built, the others' outputs should still be shown.
     let mut why = BTreeMap::new();
     if programs.build(&packages).is_err() {
         why.extend(packages.iter().filter_map(|&package| {
@@ -61,14 +61,15 @@ fn run(
     Ok(output)
 }
 
-/// What the executables and the folders that they read hold.
+/// Digests of the executables and of the folders that they read.
 struct Digests {
     executables: BTreeMap<String, String>,
-    /// Of folders and files that commands read, so that none is read once for each command.
+    /// Digests of folders and files that commands read, so that none is read once per command.
     trees: Mutex<HashMap<PathBuf, String>>,
 }
 
-/// What the ladder and the labs read, apart from files that their arguments name. A rung reads its own folder.
+/// The files that the ladder and the labs read, apart from files that their arguments name. A rung reads its own
+/// folder.
 const RUNGS: &str = "rungs";
 const RECORDS: &str = "results";
 const FOLDERS: [&str; 4] = [RUNGS, RECORDS, "book/labs", "calibration/h100"];
@@ -102,7 +103,7 @@ impl Digests {
 
     /// The digest of a file or folder.
     fn tree(&self, path: PathBuf) -> String {
-        // A thread that panicked has not left half an entry behind.
+        // A thread that panicked has not left a partial entry.
         let mut trees = self.trees.lock().unwrap_or_else(PoisonError::into_inner);
         trees
             .entry(path)
@@ -110,7 +111,7 @@ impl Digests {
             .clone()
     }
 
-    /// The name of what is kept for this command.
+    /// The name of a command's entry.
     fn key(&self, root: &Path, line: &CommandLine) -> String {
         let mut hash = Sha256::new();
         let mut add = |text: &str| {
@@ -127,7 +128,7 @@ impl Digests {
             Some(own) => vec![own, root.join(RECORDS)],
             None => FOLDERS.map(|folder| root.join(folder)).into(),
         };
-        // Files that the arguments name, also after an equals sign.
+        // Files that the arguments name, possibly after an equals sign.
         let named = line.arguments.iter().filter_map(|word| {
             let path = Path::new(word.rsplit('=').next().unwrap_or(word));
             let inside = path
@@ -143,7 +144,7 @@ impl Digests {
     }
 }
 
-/// An executable's SHA-256, and by what it is known again without reading it.
+/// An executable's SHA-256, with the metadata that identify it without reading it again.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Executable {
     bytes: u64,
@@ -171,7 +172,7 @@ impl Executable {
     }
 }
 
-/// The digest of a file, or of all files below a folder; build outputs and what is hidden are left out.
+/// The digest of a file, or of all files below a folder, except build outputs and hidden files.
 fn of_tree(path: &Path) -> String {
     let mut hash = Sha256::new();
     let mut open = vec![path.to_owned()];
@@ -206,7 +207,7 @@ fn read<T: serde::de::DeserializeOwned>(file: &Path) -> Option<T> {
     serde_json::from_slice(&fs::read(file).ok()?).ok()
 }
 
-/// What cannot be kept is only run again next time.
+/// If an entry cannot be stored, the command runs again next time.
 fn write<T: Serialize>(file: &Path, value: &T) {
     let Ok(text) = serde_json::to_vec(value) else {
         return;
@@ -214,7 +215,7 @@ fn write<T: Serialize>(file: &Path, value: &T) {
     if let Some(folder) = file.parent() {
         let _ = fs::create_dir_all(folder);
     }
-    // Written aside and then put in place, so that nobody reads half of it.
+    // Write to a temporary file and rename it, so that no reader sees a partial file.
     let aside = file.with_extension(format!("{}.part", std::process::id()));
     if fs::write(&aside, text).is_ok() {
         let _ = fs::rename(&aside, file);

@@ -1,13 +1,13 @@
-//! Listings in Markdown: where they start and end, and how one is written.
+//! Listings in Markdown: where they begin and end, and how to write one.
 
-/// Follows a text line by line.
+/// Tracks listings line by line.
 #[derive(Default)]
 pub struct Fences {
     open: Option<(char, usize)>,
 }
 
 impl Fences {
-    /// Whether this line, the next, belongs to a listing; its first and last line do.
+    /// Whether the next line belongs to a listing, including its first and last line.
     pub fn inside(&mut self, line: &str) -> bool {
         let line = line.trim();
         let mark = line.chars().next().filter(|c| matches!(c, '`' | '~'));
@@ -33,21 +33,21 @@ impl Fences {
     }
 }
 
-/// Follows text outside of listings line by line: what is between `<details>` and `</details>` is folded away.
+/// Tracks text outside of listings line by line: text between `<details>` and `</details>` is folded.
 #[derive(Default)]
 pub struct Folds {
-    /// Whether the last line was inside.
+    /// Whether the previous line was inside.
     pub open: bool,
 }
 
 impl Folds {
-    /// Takes the next line.
+    /// Consumes the next line.
     pub fn follow(&mut self, line: &str) {
         self.open = (self.open || line.contains("<details>")) && !line.contains("</details>");
     }
 }
 
-/// A listing of this language.
+/// A listing in this language.
 pub fn fenced(language: &str, text: &str) -> String {
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat((longest + 1).max(3));

@@ -1,18 +1,19 @@
-//! The book's directives. A page says `{{#run cargo run -p rung05_swizzle}}`, and its reader sees what that prints.
+//! The book's directives. A page contains `{{#run cargo run -p rung05_swizzle}}`, and its reader sees the output of
+//! that command.
 //!
 //! | file | what it does |
 //! | --- | --- |
-//! | `page` | finds directives on a page and puts in their place what they show |
+//! | `page` | finds directives on a page and replaces them by their output |
 //! | `sentence` | the same within a line, where a directive is part of a sentence |
-//! | `directives/` | a directive a file |
-//! | `world` | what directives look at: the files of the repository, the record, what commands printed |
-//! | `cache` | what commands printed, kept under target/ for as long as nothing that they read changes |
-//! | `book` | all pages, as mdBook hands them over |
-//! | `live` | what pages need to run a command themselves |
-//! | `wasm` | the engine that they run it with: `cargo book wasm` |
-//! | `check/` | what tests ask of the whole book: links, anchors, lengths |
+//! | `directives/` | one directive per file |
+//! | `world` | the inputs of directives: files of the repository, the record, outputs of commands |
+//! | `cache` | outputs of commands, stored under target/ as long as nothing that they read changes |
+//! | `book` | all pages, as mdBook passes them |
+//! | `live` | the files that pages need to run a command themselves |
+//! | `wasm` | the engine that runs it: `cargo book wasm` |
+//! | `check/` | checks of the whole book: links, anchors, lengths |
 //!
-//! Whatever a directive names has to be there. Else the build fails, with page and line.
+//! Whatever a directive names must exist. Otherwise the build fails with page and line.
 mod book;
 mod cache;
 pub mod check;

@@ -1,5 +1,5 @@
-//! What pages need to run a command themselves: its words at its output, and the files that it reads, as scripts that a page
-//! loads when a reader asks for them.
+//! What pages need to run a command themselves: the command's words beside its output, and the files that it reads, as
+//! scripts that a page loads on demand.
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,11 +11,11 @@ use transcript::{CommandLine, Lines};
 
 use crate::world::World;
 
-/// What of `cargo ladder` a page can run.
+/// The subcommands of `cargo ladder` that a page can run.
 const OF_LADDER: [&str; 4] = ["layout", "banks", "round", "approximate"];
 
-/// Kernels, how their sources differ from those of rungs, and tables, each a bundle of its own; a kernel has its machine
-/// code with it, if there is any.
+/// Kernels, the differences of their sources from the rungs', and tables; each is a bundle. A kernel includes its
+/// machine code, if it exists.
 const FILES: [(&str, &str); 5] = [
     ("book/kernels", "ptx"),
     (STAGES, "ptx"),
@@ -24,13 +24,13 @@ const FILES: [(&str, &str); 5] = [
     ("book/data", "csv"),
 ];
 
-/// Kernels of this rung, with other numbers of stages.
+/// Kernels of this rung with other numbers of stages.
 const STAGES: &str = "book/kernels/06_pipeline";
 
-/// Folders of which each folder is a bundle: its kernels.
+/// Folders in which each subfolder is a bundle of kernels.
 const FOLDERS: [&str; 2] = ["rungs", "book/labs"];
 
-/// The attribute by which a page runs a command itself; empty if it cannot.
+/// The attribute with which a page runs a command itself; empty if it cannot.
 pub fn data(world: &World, command: &CommandLine, lines: &Lines) -> String {
     let found = described(world, command).map(|mut data| {
         if *lines != Lines::default() {
@@ -41,7 +41,7 @@ pub fn data(world: &World, command: &CommandLine, lines: &Lines) -> String {
     attribute(found)
 }
 
-/// The same where the book shows lines that stand for the whole: what a page prints is all of it.
+/// The same if the book shows only some of the lines: a page prints all of them.
 pub fn data_of_some_lines(world: &World, command: &CommandLine) -> String {
     let found = described(world, command).map(|mut data| {
         data["whole"] = json!(true);
@@ -56,7 +56,7 @@ fn attribute(data: Option<Value>) -> String {
     })
 }
 
-/// What a page needs to run it.
+/// The attributes that a page needs to run it.
 fn described(world: &World, command: &CommandLine) -> Option<Value> {
     let bundles = bundles(world.root(), command)?;
     let head: &[&str] = match command.package.as_str() {
@@ -110,7 +110,8 @@ fn bundles(root: &Path, command: &CommandLine) -> Option<Vec<String>> {
     Some(bundles)
 }
 
-/// The book's kernels of this program: those that it is given somewhere in the book, and those in a folder with the rung's name.
+/// The book's kernels for this program: those that a command in the book passes to it, and those in a folder with the
+/// rung's name.
 fn kernels(world: &World, command: &CommandLine) -> Vec<String> {
     let same = world
         .commands()
@@ -138,13 +139,13 @@ fn has_ending(path: &Path, ending: &str) -> bool {
     path.extension().is_some_and(|found| found == ending)
 }
 
-/// A path as commands write it, also on Windows.
+/// A path with `/`, also on Windows.
 fn slashes(path: &Path) -> String {
     path.to_string_lossy().replace('\\', "/")
 }
 
-/// Writes all bundles below `live/files` of the book's sources, from where mdBook copies them: those that are not as they
-/// should be, so that `mdbook serve` sees no change where there is none.
+/// Writes all bundles below `live/files` of the book's sources, from where mdBook copies them. Up-to-date bundles are
+/// not touched, so that `mdbook serve` does not see a change.
 pub fn write_bundles(root: &Path, sources: &Path) -> Result<()> {
     for (name, files) in all_bundles(root)? {
         let mut texts = BTreeMap::new();
@@ -203,7 +204,7 @@ fn all_bundles(root: &Path) -> Result<Vec<(String, Vec<PathBuf>)>> {
     Ok(bundles)
 }
 
-/// What is in a folder, sorted; nothing where there is no such folder.
+/// The entries of a folder, sorted; empty if it does not exist.
 fn entries(root: &Path, folder: &Path) -> Result<Vec<PathBuf>> {
     let read = match fs::read_dir(root.join(folder)) {
         Ok(read) => read,

@@ -1,4 +1,4 @@
-//! `book`, as mdBook calls it: a preprocessor. `cargo book build` is the same with mdBook inside (`build`).
+//! `book`, as a preprocessor for mdBook. `cargo book build` is the same with mdBook linked in (`build`).
 use std::io::{Write, stdin, stdout};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -20,7 +20,7 @@ fn main() -> ExitCode {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let done = match words[..] {
         [] => preprocess(),
-        // Every renderer is given Markdown with a little HTML in it.
+        // All renderers get Markdown with a little HTML.
         ["supports", _] => Ok(()),
         ["build" | "publish", ..] => build(&words),
         ["wasm"] => root().and_then(|root| book::wasm::make(&root)),
@@ -35,7 +35,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// mdBook's protocol: the book as JSON on standard input, and again on standard output.
+/// mdBook's protocol: the book as JSON from standard input to standard output.
 fn preprocess() -> Result<()> {
     let (context, book) = mdbook_preprocessor::parse_input(stdin())?;
     let book = book::Directives.run(&context, book)?;

@@ -1,4 +1,4 @@
-//! A page: its text, with the directives in it.
+//! A page: its text and its directives.
 use std::fmt;
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use crate::fence::Fences;
 use crate::sentence::{Piece, pieces};
 use crate::world::World;
 
-/// What is wrong, and where.
+/// An error and its position.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Problem {
     page: String,
@@ -24,7 +24,7 @@ impl fmt::Display for Problem {
     }
 }
 
-/// A page whose directives have been found.
+/// A page whose directives have been parsed.
 pub struct Page {
     name: String,
     parts: Vec<Part>,
@@ -35,7 +35,7 @@ enum Part {
     Text(String),
     Directive {
         line: usize,
-        /// What stands before it on its line, if nothing but blanks do.
+        /// The indentation, if only blanks precede it on its line.
         indent: Option<String>,
         directive: Directive,
     },
@@ -62,7 +62,7 @@ impl Page {
         }
     }
 
-    /// All commands whose output is shown, as far as they are known: see [`Directive::commands`].
+    /// All commands whose output is shown, as far as known: see [`Directive::commands`].
     pub fn commands(&self, world: &World) -> impl Iterator<Item = CommandLine> {
         let directives = self.parts.iter().filter_map(|part| match part {
             Part::Directive { directive, .. } => Some(directive.commands(world)),
@@ -71,7 +71,7 @@ impl Page {
         directives.flatten()
     }
 
-    /// What the reader sees, and what is wrong.
+    /// The page as the reader sees it, or its errors.
     pub fn show(&self, world: &World) -> (String, Vec<Problem>) {
         let mut out = String::new();
         let mut minutes_at = Vec::new();
@@ -107,7 +107,7 @@ impl Page {
     }
 }
 
-/// With a blank line on both sides, so that Markdown takes it for what it is.
+/// Adds a blank line before and after, so that Markdown recognizes it.
 fn block(text: &str, indent: &str) -> String {
     let lines = text.lines().map(|line| match line.is_empty() {
         true => "\n".into(),

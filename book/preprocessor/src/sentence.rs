@@ -8,11 +8,11 @@ use crate::world::World;
 /// A piece of such a text.
 pub enum Piece<'a> {
     Text(&'a str),
-    /// A directive, or what is wrong with it.
+    /// A directive, or the error in it.
     Directive(Result<Directive>),
 }
 
-/// The pieces of a line. What stands between backticks is text.
+/// The pieces of a line. Code spans are plain text.
 pub fn pieces(line: &str) -> Vec<Piece<'_>> {
     let mut pieces = Vec::new();
     let mut rest = line;
@@ -31,7 +31,7 @@ pub fn pieces(line: &str) -> Vec<Piece<'_>> {
     pieces
 }
 
-/// A text whose directives have been understood.
+/// A text whose directives have been parsed.
 pub struct Sentence(Vec<Part>);
 
 enum Part {
@@ -40,10 +40,10 @@ enum Part {
 }
 
 impl Sentence {
-    /// Understands the directives in a text.
+    /// Parses the directives in a text.
     ///
     /// # Errors
-    /// The first thing that is wrong with one of them.
+    /// The first error.
     pub fn read(text: &str) -> Result<Self> {
         let parts = pieces(text).into_iter().map(|piece| match piece {
             Piece::Text(text) => Ok(Part::Text(text.to_owned())),
@@ -61,7 +61,7 @@ impl Sentence {
         self.0.iter().flat_map(of).collect()
     }
 
-    /// The text with the numbers in their places.
+    /// The text with the directives' output.
     ///
     /// # Errors
     /// If a directive does not find what it names, or shows more than part of a sentence.
@@ -82,7 +82,7 @@ impl Sentence {
     }
 }
 
-/// Where the first directive of a line starts that does not stand between backticks.
+/// The start of the first directive of a line outside of code spans.
 fn outside_code(line: &str) -> Option<usize> {
     let mut at = 0;
     loop {

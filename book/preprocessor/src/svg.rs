@@ -5,15 +5,15 @@ use anyhow::{Context, Result, bail};
 use html_escape::encode_double_quoted_attribute as escape;
 use regex::Regex;
 
-/// What may stand before the picture itself.
+/// The prolog that may precede the picture.
 static PROLOGUE: LazyLock<Regex> =
     LazyLock::new(|| pattern(r"(?s)^\s*(?:<\?xml.*?\?>\s*|<!--.*?-->\s*|<!DOCTYPE[^>]*>\s*)*"));
 /// Its first tag.
 static OPENING: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?s)^<svg\b[^>]*>"));
-/// What names it, and how large it would be, in that tag.
+/// Attributes of that tag for its name and its size.
 static NAME: LazyLock<Regex> =
     LazyLock::new(|| pattern(r#"\s(?:role|aria-[a-z]+|style|width|height)="[^"]*""#));
-/// Ids and what refers to them.
+/// Ids and references to them.
 static IDS: LazyLock<Regex> =
     LazyLock::new(|| pattern(r##"(\bid="|\burl\(#|\b(?:xlink:)?href="#)([^")]+)"##));
 
@@ -21,8 +21,8 @@ fn pattern(text: &str) -> Regex {
     Regex::new(text).expect("a pattern that stands above")
 }
 
-/// The picture as HTML: named for those who do not see it, with ids that only it has, in the page's colours, and
-/// without blank lines, at which Markdown would take it for text again.
+/// The picture as HTML: with a description for readers who do not see it, with unique ids, in the page's colours, and
+/// without blank lines, which would end HTML in Markdown.
 pub fn inline(text: &str, alt: &str, id: &str) -> Result<String> {
     let options = roxmltree::ParsingOptions {
         allow_dtd: true,
@@ -53,7 +53,7 @@ pub fn inline(text: &str, alt: &str, id: &str) -> Result<String> {
     let body = IDS.replace_all(&body, |found: &regex::Captures<'_>| {
         format!("{}{id}-{}", &found[1], &found[2])
     });
-    // The page's theme, not the system's, says whether it is dark; paper is white.
+    // Dark mode follows the page's theme, not the system's; printed pages are white.
     let body = body.replace(
         "@media (prefers-color-scheme:dark){",
         "@media screen{:is(.coal,.navy,.ayu){",
@@ -68,7 +68,7 @@ pub fn inline(text: &str, alt: &str, id: &str) -> Result<String> {
     Ok(lines.join("\n") + "\n")
 }
 
-/// A picture's own title gives way to the text that the page has for it.
+/// The page's description replaces the picture's own title.
 fn without_first_title(body: &str) -> String {
     match (body.find("<title"), body.find("</title>")) {
         (Some(start), Some(end)) if start < end => {

@@ -1,6 +1,6 @@
-//! `cargo book wasm`: the crate `live` as a module of WebAssembly, made small and put into a script that pages load.
+//! `cargo book wasm`: compiles the crate `live` to WebAssembly, shrinks it, and packs it into a script that pages load.
 //!
-//! | variable | what it says |
+//! | variable | meaning |
 //! | --- | --- |
 //! | `GEMM_WASM_TOOLCHAIN` | a folder with Debian's packages for the target, unpacked: CONTRIBUTING.md says which |
 //! | `GEMM_WASM_OPT` | binaryen's `wasm-opt`; else it is looked for in PATH |
@@ -15,16 +15,16 @@ use anyhow::{Context, Result, bail};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
-/// The target.
+/// The compilation target.
 const TARGET: &str = "wasm32-unknown-unknown";
 
-/// Where the script is committed.
+/// The path of the committed script.
 const SCRIPT: &str = "book/src/live/module.js";
 
-/// A module that a reader waits for: bytes, packed by gzip.
+/// The size limit in bytes, compressed with gzip, since readers wait for it.
 const MOST_BYTES: usize = 950_000;
 
-/// What of WebAssembly the module may use: all current browsers have it.
+/// WebAssembly features that the module may use; all current browsers have them.
 const FEATURES: [&str; 8] = [
     "--enable-simd",
     "--enable-bulk-memory",
@@ -36,17 +36,17 @@ const FEATURES: [&str; 8] = [
     "--enable-reference-types",
 ];
 
-/// Makes the module and writes the script.
+/// Compiles the module and writes the script.
 ///
 /// # Errors
-/// If there is no toolchain for the target, or the module has grown too large.
+/// If there is no toolchain for the target, or the module is too large.
 pub fn make(root: &Path) -> Result<()> {
     let script = root.join(SCRIPT);
     fs::create_dir_all(script.parent().unwrap_or(root))?;
     fs::write(&script, script_of(root)?).with_context(|| format!("cannot write {SCRIPT}"))
 }
 
-/// Puts a fresh module into a built book, where one can be made; else the committed one stays.
+/// Puts a fresh module into a built book if one can be compiled; otherwise the committed one stays.
 ///
 /// # Errors
 /// As [`make`].
@@ -87,7 +87,7 @@ fn script_of(root: &Path) -> Result<String> {
     Ok(text)
 }
 
-/// Whether a file was made from the other by this program.
+/// Whether a file was made from another one by this program.
 fn is_newer(made: &Path, from: &Path) -> bool {
     let time = |path: &Path| fs::metadata(path).and_then(|found| found.modified()).ok();
     let program = env::current_exe().ok();
@@ -99,7 +99,7 @@ fn is_newer(made: &Path, from: &Path) -> bool {
     })
 }
 
-/// `GEMM_WASM_OPT`, or the name to look for in PATH.
+/// `GEMM_WASM_OPT`, or the name to search in PATH.
 fn wasm_opt() -> PathBuf {
     env::var_os("GEMM_WASM_OPT").map_or_else(|| "wasm-opt".into(), PathBuf::from)
 }
@@ -112,7 +112,7 @@ fn finds_wasm_opt() -> bool {
         .is_ok_and(|said| said.status.success())
 }
 
-/// Whether rustup has added the target.
+/// Whether rustup has installed the target.
 fn has_target() -> bool {
     let rustc = env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
     let mut asked = Command::new(rustc);
@@ -124,7 +124,7 @@ fn has_target() -> bool {
 fn compile(root: &Path) -> Result<PathBuf> {
     let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo.current_dir(root);
-    // Only the module: with a library for other crates beside it, all would be compiled twice.
+    // Only the module: an additional library for other crates would double the compilation.
     cargo.args([
         "rustc",
         "--package",
@@ -139,16 +139,17 @@ fn compile(root: &Path) -> Result<PathBuf> {
     let mut flags = "-C target-feature=+simd128".to_owned();
     match env::var_os("GEMM_WASM_TOOLCHAIN").map(PathBuf::from) {
         Some(folder) => {
-            // Debian's compiler has the target, and its sources come beside it: the standard library is compiled, too.
+            // Debian's compiler supports the target and comes with the sources of the standard library, which is
+            // compiled, too.
             cargo.env("RUSTC", folder.join("usr/bin/rustc"));
             cargo.env("LD_LIBRARY_PATH", folder.join("usr/lib/x86_64-linux-gnu"));
             cargo.env("RUSTC_BOOTSTRAP", "1");
             let linker = folder.join("usr/bin/wasm-ld-22");
             cargo.env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER", linker);
             cargo.args(["-Z", "build-std=std,panic_abort"]);
-            // Sorting by a few small functions; without these features, no backtraces either.
+            // Use small sorting functions, and no backtraces.
             cargo.args(["-Z", "build-std-features=optimize_for_size"]);
-            // Neither a message nor a place of a panic is kept.
+            // Omit panic messages and locations.
             flags += " -Zunstable-options -Cpanic=immediate-abort -Zlocation-detail=none";
         }
         None if !has_target() => bail!(
@@ -184,7 +185,7 @@ fn optimise(module: &Path, small: &Path) -> Result<()> {
     Ok(())
 }
 
-/// As `atob` reads it.
+/// Base64, as `atob` reads it.
 fn base64(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);

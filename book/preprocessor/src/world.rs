@@ -1,4 +1,4 @@
-//! What directives look at.
+//! The inputs of directives.
 use std::collections::{BTreeSet, HashMap};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,10 +11,10 @@ use crate::cache;
 use crate::directives::Record;
 use crate::page::Page;
 
-/// What commands printed, or why they did not run.
+/// Outputs of commands, or why they did not run.
 pub type Outputs = HashMap<CommandLine, std::result::Result<Output, String>>;
 
-/// The files of the repository, and what commands printed.
+/// The files of the repository, and the outputs of commands.
 pub struct World {
     root: PathBuf,
     outputs: Outputs,
@@ -58,7 +58,7 @@ impl World {
         self.outputs.keys()
     }
 
-    /// What a command printed.
+    /// The output of a command.
     pub fn output(&self, command: &CommandLine) -> Result<&Output> {
         match self.outputs.get(command) {
             Some(Ok(output)) => Ok(output),
@@ -67,14 +67,14 @@ impl World {
         }
     }
 
-    /// What a command printed that ended well.
+    /// The output of a command that succeeded.
     pub fn success(&self, command: &CommandLine) -> Result<&str> {
         let output = self.output(command)?;
         exit_code(command, output, 0)?;
         Ok(&output.text)
     }
 
-    /// What was recorded on a GPU.
+    /// The recordings of a GPU.
     pub fn record(&self) -> Result<&Record> {
         let read = || Record::read(self).map_err(|error| format!("{error:#}"));
         self.record
@@ -83,7 +83,7 @@ impl World {
             .map_err(|why| anyhow!("{why}"))
     }
 
-    /// The text of a file of the repository.
+    /// The text of a file in the repository.
     pub fn read(&self, file: &str) -> Result<String> {
         let inside = Path::new(file)
             .components()
@@ -95,7 +95,7 @@ impl World {
     }
 }
 
-/// An error if the command ended otherwise, with what it said.
+/// An error if the command exited with another code, including its standard error.
 pub fn exit_code(command: &CommandLine, output: &Output, wanted: i32) -> Result<()> {
     if output.code == Some(wanted) {
         return Ok(());

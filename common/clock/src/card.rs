@@ -1,27 +1,27 @@
-//! A card's constants: one file each, `cards/`.
+//! The constants of a card; each card has a file in `cards/`.
 use serde::{Deserialize, Serialize};
 
-/// What an SM of a card does in a clock. The comments of `cards/*.toml` name the source of each number.
+/// How fast each part of an SM is, in clocks. The comments of `cards/*.toml` name the source of each number.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Card {
-    /// As the driver names it.
+    /// The name that the driver reports.
     pub name: String,
-    /// Its SMs.
+    /// Number of SMs.
     pub sms: u32,
-    /// Their clock in MHz where nothing throttles it.
+    /// SM clock in MHz when nothing throttles it.
     pub mhz: f64,
-    /// Clocks between two warp instructions of a pipe.
+    /// Clocks between two warp instructions of the same pipe.
     pub interval: Interval,
     /// Clocks from an instruction's issue to its result.
     pub latency: Latency,
-    /// Bytes a clock and SM.
+    /// Bytes per clock and SM.
     pub bytes: Bytes,
     /// Sizes of queues and caches.
     pub queue: Queue,
 }
 
-/// Clocks between two warp instructions of a pipe of a sub-partition; of tensor cores, FLOP a clock.
+/// Clocks between two warp instructions of a sub-partition's pipe; for tensor cores, FLOP per clock.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 #[expect(missing_docs, reason = "each is explained in cards/*.toml")]
@@ -72,7 +72,7 @@ pub struct Latency {
     pub start: f64,
 }
 
-/// Bytes a clock and SM.
+/// Bytes per clock and SM.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 #[expect(missing_docs, reason = "each is explained in cards/*.toml")]
@@ -85,7 +85,7 @@ pub struct Bytes {
     pub store: f64,
 }
 
-/// Queues and caches.
+/// Sizes of queues and caches.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 #[expect(missing_docs, reason = "each is explained in cards/*.toml")]
@@ -98,10 +98,10 @@ pub struct Queue {
 }
 
 impl Card {
-    /// The constants of a file.
+    /// Parses a card's file.
     ///
     /// # Errors
-    /// If it is not TOML, a constant is missing, or one is there that the model does not know.
+    /// If it is not TOML, a constant is missing, or the model does not know one of them.
     pub fn of_toml(text: &str) -> Result<Self, toml::de::Error> {
         toml::from_str(text)
     }
@@ -109,15 +109,15 @@ impl Card {
     /// An H200: the SMs of an H100 with faster memory.
     ///
     /// # Errors
-    /// If the file that was compiled in is wrong; a test holds that it is not.
+    /// If the built-in file is wrong; a test holds that it is not.
     pub fn h200() -> Result<Self, toml::de::Error> {
         Self::of_toml(H200)
     }
 
-    /// An H200 with other constants, such as `latency.dram` of 900 clocks: what would be, if.
+    /// An H200 with some constants replaced, for what-if questions: `latency.dram` = 900 clocks.
     ///
     /// # Errors
-    /// If there is no such constant.
+    /// If a constant does not exist.
     pub fn h200_with(constants: &[(String, f64)]) -> Result<Self, toml::de::Error> {
         let mut card: toml::Table = toml::from_str(H200)?;
         for (name, value) in constants {
@@ -129,7 +129,7 @@ impl Card {
             let found = table.and_then(|table| table.get_mut(key));
             let no_constant = || {
                 let of = "a table of the card and one of its numbers, such as latency.dram";
-                serde::de::Error::custom(format!("there is no constant {name}: it takes {of}"))
+                serde::de::Error::custom(format!("there is no constant {name}: name {of}"))
             };
             *found
                 .filter(|found| found.is_float())

@@ -1,39 +1,39 @@
-//! What a machine instruction asks of its SM.
+//! What each machine instruction costs: its pipe, its latency, its effects.
 use crate::card::Card;
 use crate::machine_code::MachineInstruction;
 
-/// The pipes that issue slots feed. All but [`Pipe::None`] belong to a sub-partition.
+/// The execution pipes. Each sub-partition has its own, [`Pipe::None`] apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Pipe {
-    /// Needs an issue slot and nothing else.
+    /// Takes an issue slot and no pipe.
     None,
-    /// Half of the lanes of f32 arithmetic: ncu's `fmalite`. An instruction that is given to it goes to whichever half is free.
+    /// One half of the f32 pipe: ncu's `fmalite`. An instruction of this class is sent to whichever half is free.
     Fma,
-    /// The other half, which also multiplies integers and computes in f16: ncu's `fmaheavy`.
+    /// The other half, which also executes integer multiplication and f16 arithmetic: ncu's `fmaheavy`.
     FmaHeavy,
     /// Integer arithmetic, logic, comparison.
     Alu,
     /// f64.
     Double,
-    /// What is the same for a whole warp.
+    /// The uniform datapath: one result for the whole warp.
     Uniform,
-    /// The multifunction unit and conversions.
+    /// The multifunction unit (MUFU), and conversions.
     Special,
     /// `mma.sync` and `wgmma`.
     Tensor,
-    /// The queue to shared memory, the L1 and what else all sub-partitions share.
+    /// The queue to shared memory, the L1 and everything else that the sub-partitions share.
     Memory,
 }
 
 /// The number of pipes.
 pub const PIPES: usize = 9;
 
-/// What an instruction does to other warps, to memory, or to what its warp waits for.
+/// How an instruction affects other warps and memory, and what its warp waits for.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Does {
-    /// Computes; the stall count orders what depends on it.
+    /// Computes; dependent instructions are ordered by the stall count.
     Computes,
-    /// Computes, and releases a scoreboard when it is done.
+    /// Computes, and releases a scoreboard when the result is ready.
     Scoreboard,
     /// Reads or writes shared memory.
     Shared,
@@ -47,32 +47,32 @@ pub enum Does {
     AsyncCopy,
     /// `cp.async.commit_group`.
     CommitCopies,
-    /// Waits until at most so many groups are pending: of `cp.async`, or of bulk copies.
+    /// Waits until at most this many groups are pending, of `cp.async` or of bulk copies.
     WaitGroups(u32),
     /// `bar.sync` and `bar.arrive`.
     Barrier {
-        /// Whether it waits.
+        /// Whether the warp waits.
         waits: bool,
     },
-    /// An operation on an mbarrier that does not wait.
+    /// An operation on an mbarrier after which the warp goes on.
     Mbarrier,
     /// `mbarrier.try_wait`.
     MbarrierWait,
-    /// A copy by TMA or of a run of bytes.
+    /// A bulk copy: a tensor box (TMA) or a contiguous range of bytes.
     BulkCopy,
     /// `cp.async.bulk.commit_group`.
     CommitBulk,
-    /// `wgmma.mma_async`; whether it ends a group.
+    /// `wgmma.mma_async`; true if it is the last of its group.
     Wgmma(bool),
-    /// Waits until at most so many groups of `wgmma` are pending.
+    /// Waits until at most this many `wgmma` groups are pending.
     WaitWgmma(u32),
     /// `barrier.cluster.arrive`.
     ClusterArrive,
     /// `barrier.cluster.wait`.
     ClusterWait,
-    /// `membar` and fences: the warp's next instruction waits for so many clocks.
+    /// `membar` and fences: the warp's next instruction issues this many clocks later.
     Fence(f64),
-    /// The same, and it waits for the bulk copies that are in flight to the SM.
+    /// A fence that also waits for the bulk copies in flight to the SM.
     FenceOfCopies(f64),
     /// A branch.
     Branch,
@@ -81,17 +81,17 @@ pub enum Does {
 /// How an instruction is executed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Class {
-    /// Where it goes.
+    /// The pipe that executes it.
     pub pipe: Pipe,
-    /// Clocks until the pipe takes the next one.
+    /// Clocks until the pipe accepts its next instruction.
     pub interval: f64,
-    /// Clocks to the result, where a scoreboard waits for it.
+    /// Clocks until the result, for instructions whose result releases a scoreboard.
     pub latency: f64,
-    /// The rest.
+    /// What it does.
     pub does: Does,
 }
 
-/// The numbers in a shape such as `64x256x16` or `16816`.
+/// FLOP of a shape such as `64x256x16` or `16816`: twice the product of its numbers.
 fn flop(opcode: &str) -> f64 {
     let shape = opcode.split('.').nth(1).unwrap_or_default();
     let numbers: Vec<f64> = shape.split('x').filter_map(|n| n.parse().ok()).collect();
@@ -117,7 +117,7 @@ fn last_number(operands: &str) -> u32 {
 }
 
 impl Class {
-    /// Of a machine instruction on this card.
+    /// Classifies a machine instruction on this card.
     pub fn of(one: &MachineInstruction, card: &Card) -> Self {
         let (interval, latency) = (&card.interval, &card.latency);
         let opcode = one.opcode.as_str();
@@ -156,7 +156,7 @@ impl Class {
                 new(Pipe::None, 1.0, latency.constant, Does::Scoreboard)
             }
             "HMMA" | "IMMA" | "DMMA" => {
-                // Products of 8 bits take half the time of those of f16 (H100 whitepaper).
+                // 8-bit products take half the time of f16 products (H100 whitepaper).
                 let rate = if root == "IMMA" { 2.0 } else { 1.0 } * interval.mma_flop;
                 new(
                     Pipe::Tensor,
@@ -166,7 +166,7 @@ impl Class {
                 )
             }
             "HGMMA" | "IGMMA" | "QGMMA" | "BGMMA" => {
-                // A warp has 16 of the 64 rows.
+                // Each warp computes 16 of the 64 rows.
                 let rate = if root == "HGMMA" { 1.0 } else { 2.0 } * interval.wgmma_flop;
                 let ends = one.operands.contains("gsb0");
                 new(

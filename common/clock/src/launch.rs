@@ -1,4 +1,4 @@
-//! A launch of any number of waves, from the CTAs of one SM.
+//! Extrapolates a launch of any number of waves from the CTAs of one SM.
 use std::collections::BTreeMap;
 
 use emulator::{Instruction, WarpTrace};
@@ -11,74 +11,74 @@ use crate::sharing::Sharing;
 use crate::shorten;
 use crate::simulate::{Job, Program, Simulation, SimulationError, simulate};
 
-/// Steps of warps beyond which loops are shortened: what is simulated in about a second.
+/// Warp steps above which loops are shortened. This many are simulated in about a second.
 const LONG: f64 = 2e6;
-/// Rounds that are left of a long loop in two simulations, by whose difference the others are extended.
+/// Iterations of a long loop that two simulations keep; their difference gives the time of the iterations left out.
 const ROUNDS: [usize; 2] = [96, 192];
 
-/// A launch as the model sees it.
+/// A launch, as the model needs it.
 #[derive(Clone, Copy, Debug)]
 pub struct Launch<'a> {
     /// The card.
     pub card: &'a Card,
     /// ptxas's machine code, or that of `listed`.
     pub code: &'a MachineCode,
-    /// Without ptxas: the PTX, list-scheduled.
+    /// The list-scheduled PTX, in place of ptxas's machine code.
     pub listed: Option<&'a Listed>,
     /// The kernel's PTX, as [`emulator::Function::instructions`] lists it.
     pub instructions: &'a [Instruction],
-    /// What the warps of some clusters executed.
+    /// What the warps of the traced clusters executed.
     pub traces: &'a [WarpTrace],
-    /// Blocks of the grid and of a cluster.
+    /// CTAs of the grid.
     pub blocks: u64,
-    /// Blocks of a cluster in x, y and z.
+    /// CTAs of a cluster in x, y and z.
     pub cluster: [u32; 3],
-    /// CTAs that an SM holds at a time.
+    /// CTAs resident on an SM.
     pub resident: u32,
     /// Bytes of shared memory that a CTA takes.
     pub shared_bytes: u32,
-    /// What of memory the launch as a whole shares.
+    /// How the CTAs of the launch share the memory system.
     pub sharing: Sharing,
-    /// Keep the spans of warps between these clocks.
+    /// Record what warps do between these clocks.
     pub window: Option<(f64, f64)>,
 }
 
-/// How long it takes.
+/// The predicted time of a launch.
 #[derive(Clone, Debug)]
 pub struct Estimate {
     /// Clocks from the start of the launch to its end.
     pub clocks: f64,
-    /// Clusters that the busiest SM runs, one after the other or side by side.
+    /// Clusters that the busiest SM runs, consecutively or side by side.
     pub clusters: u64,
-    /// Those of them that were simulated.
+    /// How many of them were simulated.
     pub simulated: u64,
-    /// Anchors of the traces that no machine instruction was found for, and all.
+    /// Trace anchors without a machine instruction, and all trace anchors.
     pub unmatched: (usize, usize),
-    /// The simulation.
+    /// The simulation that the prediction is extrapolated from.
     pub simulation: Simulation,
 }
 
 /// Why there is no estimate.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LaunchError {
-    /// The machine code is not of this PTX.
+    /// The machine code was not compiled from this PTX.
     #[error(
         "of {all} instructions of the trace {unmatched} have no machine instruction: the machine code is of another kernel"
     )]
     Unmatched {
-        /// Instructions without one.
+        /// Trace instructions without a machine instruction.
         unmatched: usize,
-        /// All that were looked for.
+        /// All trace instructions that were looked up.
         all: usize,
     },
-    /// The simulation did not end.
+    /// The simulation got stuck.
     #[error(transparent)]
     Simulation(#[from] SimulationError),
 }
 
 impl Estimate {
-    /// Two steps from the middle of the first CTA's life: clocks from the start of the simulation. None if its warps never
-    /// wait for each other or for copies.
+    /// The start and end of two loop iterations from the middle of the first CTA's life, in clocks from the start of
+    /// the simulation. None if its warps never wait for each other or for copies.
     pub fn two_steps(&self) -> Option<(f64, f64)> {
         let steps = &self.simulation.steps;
         let middle = steps.len() / 2;
@@ -88,7 +88,8 @@ impl Estimate {
 }
 
 impl Launch<'_> {
-    /// The same with the spans of two steps, and when these are; no spans if there are no steps.
+    /// The prediction with spans recorded for two loop iterations, and their start and end; no spans if there are no
+    /// such iterations.
     ///
     /// # Errors
     /// As [`Self::estimate`].
@@ -104,10 +105,10 @@ impl Launch<'_> {
         Ok((watched.estimate()?, Some(window)))
     }
 
-    /// The estimate. A few clusters are simulated, and the rest of the launch takes as long as they do in the steady state.
+    /// Predicts the launch: simulates a few clusters and assumes that the rest run at their steady-state rate.
     ///
     /// # Errors
-    /// If the machine code does not fit the traces, or the simulation does not end.
+    /// If the machine code does not fit the traces, or the simulation gets stuck.
     pub fn estimate(&self) -> Result<Estimate, LaunchError> {
         let walk = Walk::new(self.code, self.instructions);
         let (mut unmatched, mut all) = (0, 0);
@@ -189,7 +190,7 @@ impl Launch<'_> {
     }
 }
 
-/// The same clusters, each warp with so many rounds of the loop.
+/// The same clusters, with this many iterations of the loop kept in each warp.
 fn shortened<'a>(
     clusters: &[Vec<Vec<Program<'a>>>],
     of: shorten::Loop,

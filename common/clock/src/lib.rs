@@ -1,17 +1,17 @@
-//! How long a launch takes, without a GPU: a small explicit model of one SM and the memory behind it.
+//! Predicts how long a launch takes, without a GPU: a small, explicit model of one SM and the memory system behind it.
 //!
 //! | what | from | where |
 //! | --- | --- | --- |
 //! | trip counts, wavefronts, addresses, mbarriers | the emulator's trace | [`emulator::WarpTrace`] |
 //! | order, stall counts, scoreboards | ptxas's machine code | [`MachineCode`], `machine_code.rs` |
 //! | which machine instructions a warp issued | both | [`Walk`], `path.rs` |
-//! | what stands for both without ptxas | PTX, list-scheduled | [`Listed`], `listed/` |
-//! | what an instruction asks of its SM | its opcode | [`Class`], `class.rs` |
+//! | a replacement for both, without ptxas | PTX, list-scheduled | [`Listed`], `listed/` |
+//! | the cost of an instruction | its opcode | [`Class`], `class.rs` |
 //! | intervals, latencies, rates | microbenchmarks on a card | [`Card`], `cards/` |
-//! | what SMs ask of the L2 together | the addresses of a wave of CTAs | [`Sharing`], `sharing.rs` |
-//! | when each warp issues what | all of them | [`simulate()`], `simulate/` |
-//! | warps of an SM over a few steps, as a picture | a simulation | [`timeline()`], `timeline.rs` |
-//! | a long loop, by some of its rounds | what it does each time | `shorten.rs` |
+//! | L2 traffic that SMs share | the addresses of one wave of CTAs | [`Sharing`], `sharing.rs` |
+//! | when each warp issues each instruction | all of the above | [`simulate()`], `simulate/` |
+//! | a picture of an SM's warps over a few loop iterations | a simulation | [`timeline()`], `timeline.rs` |
+//! | a long loop, from some of its iterations | what each iteration does | `shorten.rs` |
 //! | a launch of many waves | a few CTAs of one SM | [`Launch`], `launch.rs` |
 mod card;
 mod class;

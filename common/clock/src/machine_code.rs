@@ -1,32 +1,33 @@
-//! A kernel's machine code as far as time depends on it: opcodes in their order, the PTX line that each came from, and the
-//! control bits by which ptxas tells the scheduler when an instruction may issue.
+//! The parts of a kernel's machine code that timing depends on: opcodes in order, the PTX line of each, and the control
+//! bits with which ptxas tells the scheduler when an instruction may issue.
 //!
 //! The control bits are those of Volta and later (Jia et al., "Dissecting the NVIDIA Volta GPU Architecture via
-//! Microbenchmarking", 2018, "Control information"): in the upper word of an instruction's 128 bits, from bit 41 on, 4 bits of
-//! stall count, 1 of yield, 3 bits each for the scoreboards that a write and a read release, 6 bits of scoreboards to wait for.
+//! Microbenchmarking", 2018, "Control information"). They begin at bit 41 of the upper 64 bits of an instruction: stall
+//! count (4 bits), yield (1), the scoreboards that the write and the read release (3 each), a mask of scoreboards to
+//! wait for (6).
 use std::collections::HashMap;
 use std::fmt::Write as _;
 
 /// One machine instruction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MachineInstruction {
-    /// Its name with its modifiers: `LDSM.16.M88.4`.
+    /// The name with its modifiers: `LDSM.16.M88.4`.
     pub opcode: String,
-    /// Its operands, where time depends on them: a barrier's counts, a scoreboard, a `wgmma`'s.
+    /// The operands that timing depends on: a barrier's counts, a scoreboard, those of a `wgmma`.
     pub operands: String,
-    /// 1-based line of the PTX; 0 if it came from none.
+    /// 1-based line of the PTX; 0 if there is none.
     pub ptx_line: u32,
-    /// Whether it has a guard, `@P0`.
+    /// Whether it is guarded by a predicate, `@P0`.
     pub guarded: bool,
-    /// What a branch leads to: an index.
+    /// Index of a branch's target.
     pub target: Option<u32>,
     /// Clocks until the warp may issue its next instruction.
     pub stall: u8,
-    /// The scoreboard that is released when the result has been written.
+    /// The scoreboard that it releases when its result has been written.
     pub write: Option<u8>,
-    /// The scoreboard that is released when the operands have been read.
+    /// The scoreboard that it releases when its operands have been read.
     pub read: Option<u8>,
-    /// Scoreboards that must be released before it issues, a bit each.
+    /// Mask of the scoreboards that must be released before it issues.
     pub wait: u8,
 }
 
@@ -35,7 +36,7 @@ pub struct MachineInstruction {
 pub struct MachineCode {
     /// 32-bit registers of a thread.
     pub registers: u32,
-    /// In the order of their addresses.
+    /// In address order.
     pub instructions: Vec<MachineInstruction>,
 }
 
@@ -45,7 +46,7 @@ pub struct MachineCode {
 pub struct MachineCodeError {
     /// 1-based; 0 for the text as a whole.
     pub line: usize,
-    /// What is wrong with it.
+    /// What is wrong.
     pub reason: String,
 }
 
@@ -56,7 +57,7 @@ fn wrong(line: usize, reason: impl Into<String>) -> MachineCodeError {
     }
 }
 
-/// What a guard, an opcode, operands and a label are in a line of `nvdisasm`.
+/// The parts of a line of `nvdisasm`: guard, opcode, operands, label.
 struct Disassembled<'a> {
     guarded: bool,
     opcode: &'a str,
@@ -84,10 +85,11 @@ impl<'a> Disassembled<'a> {
 }
 
 impl MachineCode {
-    /// What `nvdisasm --print-code --print-line-info-ptx --print-instruction-encoding` prints of the kernel `name`.
+    /// Parses the kernel `name` in the output of `nvdisasm --print-code --print-line-info-ptx
+    /// --print-instruction-encoding`.
     ///
     /// # Errors
-    /// If the kernel is not in it, or a line is not what `nvdisasm` 13 prints.
+    /// If the kernel is not in it, or a line is not in the format of `nvdisasm` 13.
     pub fn of_nvdisasm(text: &str, name: &str) -> Result<Self, MachineCodeError> {
         let header = format!(".text.{name}:");
         let mut code = Self::default();
@@ -117,7 +119,7 @@ impl MachineCode {
                 let word = line.trim_matches(['/', '*', ' ']);
                 let word = word.trim_start_matches("0x");
                 let word = u64::from_str_radix(word, 16)
-                    .map_err(|_| wrong(number, "no encoding of an instruction"))?;
+                    .map_err(|_| wrong(number, "this is not the encoding of an instruction"))?;
                 code.instructions.push(with_control(own, word));
             } else if line.starts_with("/*") {
                 let text = line.split_once("*/").map_or("", |(_, text)| text);
@@ -140,7 +142,7 @@ impl MachineCode {
             }
         }
         if code.instructions.is_empty() {
-            return Err(wrong(0, format!("there is no kernel `{name}` in it")));
+            return Err(wrong(0, format!("it has no kernel `{name}`")));
         }
         for (at, label) in jumps {
             code.instructions[at].target = labels.get(&label).copied();
@@ -148,7 +150,7 @@ impl MachineCode {
         Ok(code)
     }
 
-    /// The form in which it is kept in a file: a line for each instruction.
+    /// The text format in which it is stored: a line for each instruction.
     pub fn to_text(&self) -> String {
         let mut text = format!("registers {}\n", self.registers);
         for one in &self.instructions {
@@ -173,10 +175,10 @@ impl MachineCode {
         text
     }
 
-    /// Reads what [`Self::to_text`] wrote; lines that begin with `//` are skipped.
+    /// Parses the output of [`Self::to_text`]; skips lines that begin with `//`.
     ///
     /// # Errors
-    /// If a line is not of that form.
+    /// If a line is not in that format.
     pub fn of_text(text: &str) -> Result<Self, MachineCodeError> {
         let mut code = Self::default();
         for (number, line) in (1..).zip(text.lines()) {
@@ -245,14 +247,14 @@ impl MachineCode {
     }
 }
 
-/// Branches name predicates among their operands too.
+/// Branches also list predicates among their operands.
 fn is_conditional(opcode: &str, operands: &str) -> bool {
     let is_branch = opcode.starts_with("BRA");
     let first = operands.trim_start_matches(['!', 'U']);
     is_branch && (opcode.contains(".ANY") || opcode.contains(".DIV") || first.starts_with('P'))
 }
 
-/// Operands on which time depends.
+/// The operands that timing depends on.
 fn kept(opcode: &str, operands: &str) -> String {
     let kept = [
         "DEPBAR",
@@ -283,7 +285,7 @@ fn with_control(mut one: MachineInstruction, upper: u64) -> MachineInstruction {
 mod tests {
     use super::*;
 
-    /// A piece of what `nvdisasm` 13.2 prints.
+    /// An excerpt of the output of `nvdisasm` 13.2.
     const LISTING: &str = "\
 //--------------------- .text.k --------------------------
 .text.k:
@@ -309,7 +311,7 @@ mod tests {
             panic!("{code:?}");
         };
         assert_eq!((load.ptx_line, load.stall, load.write), (34, 1, None));
-        // S2R's result releases scoreboard 1, for which the branch waits.
+        // S2R's result releases scoreboard 1, which the branch waits for.
         assert_eq!((special.ptx_line, special.write), (54, Some(1)));
         assert_eq!(
             (branch.wait, branch.target, branch.guarded),

@@ -1,36 +1,36 @@
-//! What an SM sees of the memory behind it: an L1 of its own, its port to the L2, and its share of the L2 and of DRAM.
+//! The memory system as one SM sees it: its L1, its port to the L2, and its share of the L2's and DRAM's bandwidth.
 use emulator::TraceLine;
 
 use crate::card::Card;
 use crate::sharing::Sharing;
 
-/// Lines of the L1 in a set.
+/// Associativity of the L1.
 const WAYS: usize = 8;
 
-/// The memory that one SM sees.
+/// The memory system as one SM sees it.
 pub(crate) struct Memory {
     sharing: Sharing,
-    /// Lines by set, the one used last at the front: number and sectors.
+    /// The sets of the L1, most recently used line first: line number and valid sectors.
     l1: Vec<Vec<(u64, u8)>>,
     port_free: f64,
     l2_free: f64,
     dram_free: f64,
     store_free: f64,
-    /// Clocks for which each of its parts was busy.
+    /// Clocks for which each part was busy.
     pub busy: MemoryBusy,
 }
 
-/// Bytes of a load.
+/// The bytes of a load.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bytes {
-    /// Those that arrive at the SM.
+    /// Bytes that arrive at the SM.
     pub arrive: f64,
-    /// Those that it asks for itself.
+    /// Bytes that this SM requests itself.
     pub asked: f64,
 }
 
 impl Bytes {
-    /// An SM asks for all that arrives.
+    /// A load that the SM requests as a whole.
     pub fn own(bytes: f64) -> Self {
         Self {
             arrive: bytes,
@@ -39,7 +39,7 @@ impl Bytes {
     }
 }
 
-/// Clocks for which the memory behind an SM was busy with what the SM asked for.
+/// Clocks for which each part of the memory system was busy with the SM's requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct MemoryBusy {
     /// The port to the L2.
@@ -48,7 +48,7 @@ pub struct MemoryBusy {
     pub l2: f64,
     /// Its share of DRAM.
     pub dram: f64,
-    /// What the L2 takes of its stores.
+    /// The L2, with the SM's stores.
     pub stores: f64,
 }
 
@@ -76,7 +76,7 @@ impl Memory {
         }
     }
 
-    /// Sectors of these lines that the L1 does not have; it has them from now on.
+    /// How many sectors of these lines miss in the L1; they are allocated.
     pub fn missing(&mut self, lines: &[TraceLine]) -> u32 {
         let sets = self.l1.len() as u64;
         let mut missing = 0;
@@ -91,8 +91,8 @@ impl Memory {
         missing
     }
 
-    /// When bytes that are asked for at a time have arrived from the L2 or from DRAM; `rate` is that of the port. Of what a
-    /// multicast brings, other SMs ask for a part.
+    /// When bytes requested at `time` have arrived from the L2 or from DRAM. `rate` is the rate of the port; part of a
+    /// multicast's bytes are requested by other SMs.
     pub fn fetch(&mut self, card: &Card, time: f64, bytes: Bytes, rate: f64, latency: f64) -> f64 {
         let Bytes { arrive, asked } = bytes;
         let queue = |free: &mut f64, busy: &mut f64, clocks: f64| {
@@ -114,7 +114,7 @@ impl Memory {
         port.max(l2).max(dram) + latency + farther
     }
 
-    /// When the L2 has taken bytes that are stored.
+    /// When the L2 has accepted the bytes of a store.
     pub fn store(&mut self, card: &Card, time: f64, bytes: f64) -> f64 {
         let clocks = bytes / card.bytes.store;
         self.busy.stores += clocks;

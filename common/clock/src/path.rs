@@ -1,9 +1,9 @@
-//! Which machine instructions a warp executed: the walk through the machine code that does what the trace of the PTX says.
+//! Which machine instructions a warp executed: a walk through the machine code that reproduces the PTX trace.
 //!
-//! Machine code branches elsewhere than PTX does: ptxas unrolls loops, turns branches into guards and moves instructions
-//! within a block. But each machine instruction knows its PTX line, so an *anchor*, an instruction that ptxas neither
-//! duplicates nor removes (memory, barriers, matrix products), names the place in the trace that it stands for. At a
-//! branch the walk takes the side whose anchors come next in the trace.
+//! The machine code's branches differ from those of the PTX: ptxas unrolls loops, turns branches into predicates and
+//! moves instructions within a block. But each machine instruction knows its PTX line. So an *anchor*, an instruction
+//! that ptxas neither duplicates nor removes (memory accesses, barriers, matrix products), identifies an event of the
+//! trace. At a branch the walk takes the side whose anchors come next in the trace.
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
@@ -17,57 +17,58 @@ use crate::machine_code::{MachineCode, MachineInstruction};
 pub struct Step {
     /// Index into [`MachineCode::instructions`].
     pub instruction: u32,
-    /// The event of the trace that it stands for; none if it has no effect of its own, or its guard was false.
+    /// The trace event that it carries out; none if it has no effect of its own, or its guard was false.
     pub event: Option<u32>,
 }
 
-/// Where a PTX instruction was executed.
+/// Executions of one PTX instruction in the trace.
 #[derive(Default)]
 struct Visits {
-    /// Events, in their order.
+    /// Events in trace order.
     events: Vec<u32>,
-    /// By opcode, how many of them were consumed.
+    /// For each opcode, how many of the events were consumed.
     consumed: HashMap<u32, usize>,
 }
 
 impl Visits {
-    /// Events that some opcode has consumed: an instruction that became several is executed once.
+    /// Events that some opcode has consumed. Several machine instructions of one PTX instruction count as one
+    /// execution.
     fn executed(&self) -> usize {
         self.consumed.values().max().copied().unwrap_or(0)
     }
 }
 
-/// The walk of one kernel.
+/// Walks the machine code of one kernel.
 pub struct Walk<'a> {
     code: &'a MachineCode,
-    /// Of each machine instruction that is an anchor the PTX instruction that it stands for, and the number of its opcode.
+    /// For each machine instruction that is an anchor, its PTX instruction and the number of its opcode.
     anchors: Vec<Option<(u32, u32)>>,
-    /// All `wgmma`s of the PTX stand for the first one: the machine code keeps their order and not their lines.
+    /// The first `wgmma` stands for all `wgmma`s of the PTX: the machine code keeps their order but not their lines.
     wgmmas: Option<u32>,
     is_wgmma: Vec<bool>,
-    /// What other threads are waited for with in loops: [`polls`].
+    /// For each PTX instruction, whether it polls other threads: [`polls`].
     polls: Vec<bool>,
 }
 
-/// Steps of a warp: no kernel of interest has more, and a walk that went astray ends.
+/// The limit of a warp's steps: more than any real kernel needs, so a walk that goes astray ends.
 const MOST_STEPS: usize = 40_000_000;
 
-/// Steps without an event of the trace: as often through all of the code, and so many more. A walk that takes longer turns in
-/// circles, in machine code that branches to itself.
+/// Steps without a trace event, in passes through the whole code plus a constant. A walk that takes longer is in an
+/// infinite loop, in machine code that branches to itself.
 const MOST_IDLE_ROUNDS: usize = 4;
 const MOST_IDLE: usize = 4096;
 
 /// Anchors that are compared at a branch: an unrolled loop has a few hundred.
 const LOOKAHEAD: usize = 512;
 
-/// So many must be in the trace: behind them, anchors may be of a path that is not taken.
+/// This many must match the trace; anchors further on may be on a path that is not taken.
 const CERTAIN: usize = 64;
 
-/// Branches that are followed to find anchors.
+/// Branches that are followed in search of anchors.
 const DEPTH: u32 = 6;
 
 impl<'a> Walk<'a> {
-    /// Of a kernel with these PTX instructions.
+    /// For a kernel with these PTX instructions.
     pub fn new(code: &'a MachineCode, instructions: &[Instruction]) -> Self {
         let mut lines: BTreeMap<u32, u32> = BTreeMap::new();
         for (index, one) in (0..).zip(instructions) {
@@ -88,7 +89,7 @@ impl<'a> Walk<'a> {
             if let Some(index) = lines.get(&line).filter(|index| fits(index)) {
                 return Some(*index);
             }
-            // Of a loop that waits ptxas peels the first round, and names a line beside it.
+            // Of a loop that waits, ptxas peels the first iteration and attributes it to a nearby line.
             let near = lines.range(line.saturating_sub(NEAR)..=line.saturating_add(NEAR));
             let near = near.filter(|(_, index)| fits(index));
             near.min_by_key(|&(&at, _)| at.abs_diff(line))
@@ -111,7 +112,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// The machine instructions that a warp issued, and how many anchors of its trace found no machine instruction.
+    /// The machine instructions that a warp issued, and how many trace anchors have no machine instruction.
     pub fn of(&self, trace: &WarpTrace) -> (Vec<Step>, usize) {
         let mut visits: HashMap<u32, Visits> = HashMap::default();
         for &(instruction, _) in self.anchors.iter().flatten() {
@@ -124,7 +125,7 @@ impl<'a> Walk<'a> {
                 _ => event.instruction,
             };
             if let Some(visits) = visits.get_mut(&instruction) {
-                // How often a loop polls is the emulator's schedule, and not the card's: the last time counts.
+                // The number of polls depends on the emulator's schedule, not on the card: only the last poll counts.
                 if last == Some(instruction) && self.polls[instruction as usize] {
                     visits.events.pop();
                     total -= 1;
@@ -146,8 +147,9 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// Whether an instruction asks whether others are done, and does not wait: a load that is volatile or has a memory order, and
-/// `mbarrier.test_wait`. How often a loop asks is the emulator's schedule, and not the card's.
+/// Whether an instruction polls, that is, tests whether other threads are done and does not block: a volatile load, one
+/// with a memory order, or `mbarrier.test_wait`. The number of polls depends on the emulator's schedule, not on the
+/// card.
 pub(crate) fn polls(one: &Instruction) -> bool {
     match &one.kind {
         InstructionKind::Load(load) => load.ordered,
@@ -156,7 +158,7 @@ pub(crate) fn polls(one: &Instruction) -> bool {
     }
 }
 
-/// Whether ptxas neither removes nor duplicates what an instruction becomes.
+/// Whether ptxas neither removes nor duplicates the machine instruction.
 pub(crate) fn is_anchor(one: &Instruction) -> bool {
     !anchors_of(&one.kind).is_empty()
 }
@@ -164,10 +166,10 @@ pub(crate) fn is_anchor(one: &Instruction) -> bool {
 struct Walker<'a, 'b> {
     walk: &'b Walk<'a>,
     visits: HashMap<u32, Visits>,
-    /// One more than the latest event that was consumed.
+    /// One past the latest event that was consumed.
     frontier: u32,
     done: usize,
-    /// How often a branch was met of which neither side fits the trace.
+    /// For each branch, how often neither side matched the trace.
     undecided: HashMap<usize, u32>,
 }
 
@@ -175,13 +177,13 @@ impl Walker<'_, '_> {
     fn run(&mut self) -> Vec<Step> {
         let code = &self.walk.code.instructions;
         let (mut steps, mut at) = (Vec::new(), 0);
-        // The block that is walked through, and the last event of its anchors.
-        let mut horizon = self.horizon(0);
+        // The last event among the anchors of the block that is being walked.
+        let mut last_event = self.last_event(0);
         let most_idle = MOST_IDLE + MOST_IDLE_ROUNDS * code.len();
         let mut idle = 0;
         while at < code.len() && steps.len() < MOST_STEPS && idle < most_idle {
             let one = &code[at];
-            let event = self.consume(at, horizon);
+            let event = self.consume(at, last_event);
             idle = if event.is_some() { 0 } else { idle + 1 };
             steps.push(Step {
                 instruction: at as u32,
@@ -200,13 +202,13 @@ impl Walker<'_, '_> {
                 _ => next,
             };
             if is_jump(&one.opcode) || one.opcode == "EXIT" {
-                horizon = self.horizon(at);
+                last_event = self.last_event(at);
             }
         }
         steps
     }
 
-    /// Where the next execution of this anchor is in the trace, `ahead` others before it; none if there is no more.
+    /// The event of this anchor's next execution, after `ahead` others; none if it is not executed again.
     fn next(&self, at: usize, ahead: usize) -> Option<u32> {
         let (instruction, opcode) = self.walk.anchors[at]?;
         let visits = self.visits.get(&instruction)?;
@@ -216,13 +218,13 @@ impl Walker<'_, '_> {
     }
 
     /// The latest event among the anchors of the block that begins here.
-    fn horizon(&self, from: usize) -> u32 {
+    fn last_event(&self, from: usize) -> u32 {
         let (anchors, _) = self.anchors_from(from, LOOKAHEAD);
         let latest = anchors.iter().flatten().max();
         latest.copied().unwrap_or(self.frontier).max(self.frontier)
     }
 
-    /// Events of the unguarded anchors from here to the next branch; and where that is.
+    /// The events of the unguarded anchors from here to the next branch, and the index of that branch.
     fn anchors_from(&self, from: usize, most: usize) -> (Vec<Option<u32>>, usize) {
         let code = &self.walk.code.instructions;
         let (mut found, mut at) = (Vec::new(), from);
@@ -239,7 +241,7 @@ impl Walker<'_, '_> {
                 *before += 1;
             }
             match (one.opcode.as_str(), one.target) {
-                // Behind one that is guarded is what only those threads do that stay.
+                // After a guarded EXIT, only the remaining threads execute.
                 ("EXIT", _) => break,
                 (opcode, Some(target)) if is_jump(opcode) => {
                     if one.guarded {
@@ -253,7 +255,7 @@ impl Walker<'_, '_> {
         (found, at)
     }
 
-    /// How well what begins here fits the trace.
+    /// How well the path that begins here matches the trace.
     fn fit(&self, from: usize, depth: u32) -> Fit {
         let (anchors, end) = self.anchors_from(from, LOOKAHEAD);
         if anchors.is_empty() {
@@ -264,7 +266,7 @@ impl Walker<'_, '_> {
             }
             let branch = code.get(end).filter(|one| is_jump(&one.opcode));
             let Some(target) = branch.and_then(|one| one.target) else {
-                // The end of the kernel: right if nothing of the trace is left.
+                // The kernel's end matches if the trace has nothing left.
                 return if self.is_left() { Fit::NONE } else { Fit::END };
             };
             if depth == 0 {
@@ -297,7 +299,7 @@ impl Walker<'_, '_> {
         }
     }
 
-    /// Whether anything of the trace has not been consumed.
+    /// Whether any trace event has not been consumed.
     fn is_left(&self) -> bool {
         let mut visits = self.visits.values();
         visits.any(|visits| visits.executed() < visits.events.len())
@@ -306,7 +308,7 @@ impl Walker<'_, '_> {
     fn choose(&mut self, next: usize, target: usize) -> usize {
         let (stays, jumps) = (self.fit(next, DEPTH), self.fit(target, DEPTH));
         if stays.earliest == u32::MAX && jumps.earliest == u32::MAX {
-            // Nothing is known of either side: take turns, so that no loop is for ever.
+            // Neither side is known to match: alternate, so that every loop ends.
             let turns = self.undecided.entry(next).or_default();
             *turns += 1;
             return if *turns % 2 == 1 { next } else { target };
@@ -318,17 +320,17 @@ impl Walker<'_, '_> {
         }
     }
 
-    /// Whether anchors from here on are still to come in the trace.
+    /// Whether anchors from here on still occur in the trace.
     fn remains(&self, from: usize) -> bool {
         self.fit(from, DEPTH).earliest != u32::MAX
     }
 
-    fn consume(&mut self, at: usize, horizon: u32) -> Option<u32> {
+    fn consume(&mut self, at: usize, last_event: u32) -> Option<u32> {
         let one = &self.walk.code.instructions[at];
         let (instruction, opcode) = self.walk.anchors[at]?;
         let event = self.next(at, 0)?;
-        // A guard was true if what comes behind it in the code comes behind it in the trace.
-        if one.guarded && event > horizon && event > self.fit(at + 1, DEPTH).earliest {
+        // The guard was true if the instructions after it also come later in the trace.
+        if one.guarded && event > last_event && event > self.fit(at + 1, DEPTH).earliest {
             return None;
         }
         let visits = self.visits.get_mut(&instruction)?;
@@ -341,28 +343,28 @@ impl Walker<'_, '_> {
     }
 }
 
-/// How well a block fits what comes next in the trace.
+/// How well a path matches the rest of the trace.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Fit {
     /// The first event of its anchors.
     earliest: u32,
-    /// Its anchors for each event from the frontier to the last of theirs.
+    /// Anchors per event, between the frontier and their last event.
     density: f64,
-    /// Its anchors.
+    /// Number of its anchors.
     count: usize,
-    /// Branches before the first of them.
+    /// Branches before the first anchor.
     branches: u32,
 }
 
 impl Fit {
-    /// It does what the trace does not.
+    /// The trace does not do what this path does.
     const NONE: Self = Self {
         earliest: u32::MAX,
         density: 0.0,
         count: 0,
         branches: 0,
     };
-    /// The end of the kernel, where the trace ends.
+    /// The kernel ends where the trace ends.
     const END: Self = Self {
         earliest: 0,
         density: 1.0,
@@ -370,8 +372,8 @@ impl Fit {
         branches: 0,
     };
 
-    /// What comes first in the trace; of an unrolled loop and its remainder, which begin alike, the longer one; of two ways to
-    /// the same anchors the shorter.
+    /// Prefers the path that is earlier in the trace. Of an unrolled loop and its remainder, which begin alike, it
+    /// prefers the longer one; of two ways to the same anchors, the shorter.
     fn is_better_than(self, other: Self) -> bool {
         let margin = 1e-9;
         match self.earliest.cmp(&other.earliest) {
@@ -397,10 +399,10 @@ fn root(opcode: &str) -> &str {
     opcode.split('.').next().unwrap_or_default()
 }
 
-/// Lines beside its own at which a machine instruction's PTX is looked for.
+/// How many lines around its own are searched for a machine instruction's PTX.
 const NEAR: u32 = 16;
 
-/// The machine instructions by which a PTX instruction is known again; none if ptxas may remove or duplicate them.
+/// The opcodes that identify a PTX instruction in machine code; none if ptxas may remove or duplicate it.
 fn anchors_of(kind: &InstructionKind) -> &'static [&'static str] {
     match kind {
         InstructionKind::Load(transfer) => match transfer.space {
@@ -457,7 +459,7 @@ mod tests {
 
     use super::*;
 
-    /// A machine instruction of a PTX line: its line, its opcode, whether it is guarded, and what it branches to.
+    /// Machine code from tuples: PTX line, opcode, whether guarded, branch target.
     fn code(of: &[(u32, &str, bool, Option<u32>)]) -> MachineCode {
         let instructions =
             of.iter()
@@ -478,7 +480,7 @@ mod tests {
         }
     }
 
-    /// A loop whose load is at line 8 and whose store, behind it, at line 11.
+    /// A loop with a load at line 8, followed by a store at line 11.
     const PTX: &str = ".version 8.0
 .target sm_90a
 .address_size 64
@@ -494,7 +496,7 @@ ret;
 }
 ";
 
-    /// A warp that loads so often and then stores: the steps of the walk, and anchors that found no instruction.
+    /// Walks a warp that executes `loads` loads and the store: the steps, and anchors without a machine instruction.
     fn walk(code: &MachineCode, loads: usize) -> (Vec<u32>, usize) {
         let mut context = Context::new(Options::default());
         let module = context.load_module(PTX).expect("a module");
@@ -546,7 +548,7 @@ ret;
 
     #[test]
     fn an_unrolled_loop_is_taken_while_enough_is_left() {
-        // Two rounds at once from 1 on, then the remainder at 5, and the store.
+        // Unrolled by two from 1 on, then the remainder at 5, and the store.
         let code = code(&[
             (10, "BRA", true, Some(5)),
             (8, "LDG.E", false, None),
@@ -563,7 +565,7 @@ ret;
 
     #[test]
     fn what_comes_behind_a_guarded_exit_is_not_asked_for() {
-        // A remainder that this warp skips, the store, and a load by the one thread that has not left.
+        // A remainder that this warp skips, the store, and a load by the only thread that has not exited.
         let code = code(&[
             (10, "BRA", true, Some(2)),
             (8, "LDG.E", false, None),

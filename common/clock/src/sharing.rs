@@ -1,52 +1,51 @@
-//! How much of what the SMs ask of the L2 they share, from the addresses of the CTAs that run at the same time.
+//! How much of their L2 traffic SMs share, from the addresses of the CTAs that run at the same time.
 
 use emulator::{Effect, Instruction, InstructionKind, WarpTrace};
 use rustc_hash::FxHashMap as HashMap;
 
-/// What the launch as a whole asks of the memory behind the SMs.
+/// How the CTAs of a launch share the memory behind the SMs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sharing {
-    /// Of the bytes that all SMs ask of the L2 at a time, the part that no other SM asks for as well.
+    /// Of the bytes that all SMs request from the L2 at the same time, the fraction that no other SM requests.
     pub distinct: f64,
-    /// Of the same bytes, the part that no SM of the same GPC asks for at the same moment: these the L2 reads, the others are
-    /// passed on with them.
+    /// Of the same bytes, the fraction that the L2 reads: what no other SM of the GPC requests at the same moment. The
+    /// rest is delivered along with it.
     pub read: f64,
-    /// Of the GPU's SMs, the part that runs a CTA.
+    /// The fraction of the GPU's SMs that run a CTA.
     pub at_work: f64,
-    /// Of the distinct bytes, the part that comes from DRAM.
+    /// The fraction of the distinct bytes that comes from DRAM.
     pub cold: f64,
 }
 
 /// Bytes that some warps read from global memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Read {
-    /// As the SMs ask for them: a line that the L1 keeps counts once for its SM, one that is copied past the L1 once for
-    /// its CTA.
+    /// As the SMs request them: a line that the L1 holds counts once per SM, one that bypasses the L1 once per CTA.
     pub asked: u64,
-    /// Each sector once.
+    /// Counting each sector once.
     pub distinct: u64,
-    /// As the L2 reads them: once for all SMs of a GPC that ask at the same moment.
+    /// As the L2 reads them: once for all SMs of a GPC that request them at the same moment.
     pub read: u64,
 }
 
-/// CTAs of an SM that ask for the same lines as those of other SMs at the same moment.
+/// CTAs of one SM that request the same lines at the same moment as those of other SMs.
 const IN_STEP: f64 = 4.0;
 
-/// How CTAs are spread over the GPU.
+/// How CTAs are distributed over the GPU.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Spread {
-    /// Groups of SMs (GPCs) that share a way to the L2.
+    /// GPCs: groups of SMs that share a path to the L2.
     pub gpcs: f64,
-    /// CTAs that an SM holds at a time.
+    /// CTAs resident on an SM.
     pub resident: u32,
 }
 
 impl Spread {
-    /// Of a line that `askers` CTAs ask for, the part that the L2 reads; those of other SMs are anywhere in the GPU.
+    /// The fraction of a line's requests that the L2 reads, if `askers` CTAs request it and they are spread over the
+    /// GPU at random.
     ///
-    /// Up to [`IN_STEP`] CTAs of an SM are served like one with as many boxes in flight. More of them are out of step with
-    /// each other, and share less (microbenchmark `tma/tiles`: 43 to 46 bytes a clock and SM with two to four CTAs, 32 with
-    /// twelve).
+    /// Up to [`IN_STEP`] CTAs of an SM behave like one CTA with as many boxes in flight. More of them drift apart and
+    /// share less (microbenchmark `tma/tiles`: 43 to 46 bytes per clock and SM with two to four CTAs, 32 with twelve).
     fn read(self, askers: usize, kept: bool) -> f64 {
         let at_once = if kept {
             1.0
@@ -61,14 +60,14 @@ impl Spread {
 }
 
 impl Read {
-    /// What these warps read; `sm` says where a block runs.
+    /// What these warps read; `sm` maps a CTA to its SM.
     pub fn of(
         warps: &[WarpTrace],
         instructions: &[Instruction],
         sm: impl Fn([u32; 3]) -> u64,
         spread: Spread,
     ) -> Self {
-        // By the L1 of an SM or by a CTA; and by all.
+        // Requests by the L1 of an SM or by a CTA, and by all.
         let mut asked = HashMap::<(bool, u64, u64), u8>::default();
         let mut distinct = HashMap::<u64, u8>::default();
         for warp in warps {
@@ -111,7 +110,7 @@ impl Read {
             }
         }
         let bytes = |sectors: &u8| 32 * u64::from(sectors.count_ones());
-        // Of each line: how many ask for it, and for how many bytes in all.
+        // For each line, the number of requests and their bytes.
         let mut lines = HashMap::<(bool, u64), (usize, u64)>::default();
         for (&(kept, _, line), sectors) in &asked {
             let (askers, all) = lines.entry((kept, line)).or_default();
@@ -130,7 +129,7 @@ impl Read {
 }
 
 impl Sharing {
-    /// The same where so many SMs of all run a CTA: they have the L2 to themselves.
+    /// The same with only `at_work` of all SMs running CTAs: they have the L2 to themselves.
     pub fn of_sms(self, at_work: u64, all: u32) -> Self {
         Self {
             at_work: (at_work as f64 / f64::from(all.max(1))).clamp(f64::MIN_POSITIVE, 1.0),
@@ -138,11 +137,11 @@ impl Sharing {
         }
     }
 
-    /// `wave` is what all CTAs that run at the same time read in the same steps, `all` what the whole launch asks for, and
-    /// `memory` the bytes of its buffers, of which `l2` fit into the L2.
+    /// `wave` is what the CTAs that run at the same time read in the same steps, `all` what the whole launch requests,
+    /// and `memory` the bytes of its buffers, of which `l2` fit into the L2.
     ///
-    /// Memory that fits comes from DRAM once; not at all if a launch before this one has `warmed` the L2. Of what does not fit, each wave reads its part again, but for the half that
-    /// the wave before has left.
+    /// Memory that fits is read from DRAM once, or not at all if an earlier launch has `warmed` the L2. Of memory that
+    /// does not fit, each wave reads again the half that the wave before it has not left in the L2.
     pub fn new(wave: Read, all: f64, memory: f64, l2: f64, warmed: bool) -> Self {
         let of_asked = |bytes: u64| match wave.asked {
             0 => 1.0,
@@ -178,7 +177,7 @@ mod tests {
 
     #[test]
     fn what_fits_into_the_l2_comes_from_dram_once() {
-        // Ten SMs ask for the same; the launch asks for 1,000 bytes of a buffer of 50.
+        // Ten SMs request the same bytes; the launch requests 1,000 bytes of a buffer of 50.
         let sharing = Sharing::new(read(100, 10), 1000.0, 50.0, 1e6, false);
         assert_eq!((sharing.distinct, sharing.cold), (0.1, 0.5));
         let again = Sharing::new(read(100, 10), 1000.0, 50.0, 1e6, true);
@@ -198,12 +197,12 @@ mod tests {
             resident,
         };
         assert_eq!(spread(1).read(1, false), 1.0);
-        // All 132 SMs: once for each GPC.
+        // All 132 SMs: one read for each GPC.
         assert!((spread(1).read(132, false) * 132.0 - 8.0).abs() < 0.01);
-        // Four CTAs on an SM are in step; of twelve, three ask at different moments.
+        // Four CTAs on an SM are in step; twelve request at three different moments.
         assert_eq!(spread(4).read(24, false), spread(1).read(24, false));
         assert_eq!(spread(12).read(24, false), spread(1).read(8, false));
-        // What the L1 keeps an SM asks for once.
+        // An SM requests a line once if its L1 keeps it.
         assert_eq!(spread(12).read(24, true), spread(1).read(24, false));
     }
 

@@ -1,24 +1,24 @@
-//! A long loop, simulated for some of its rounds: what it takes for all of them follows from two such simulations.
+//! Long loops: two simulations with some of the iterations give the time of all of them.
 //!
-//! Rounds are cut out of the middle, as many of each warp. That is sound where rounds do the same and nothing counts them: a
-//! kernel whose warps wait at mbarriers, whose phases alternate, is left as it is.
+//! Iterations are cut out of the middle, equally many from each warp. That is sound if all iterations do the same and
+//! nothing counts them; a kernel that waits at mbarriers, whose phases alternate, is not shortened.
 use emulator::Effect;
 use rustc_hash::FxHashMap as HashMap;
 
 use crate::machine_code::MachineCode;
 use crate::path::Step;
 
-/// A loop that all warps turn equally often.
+/// A loop that all warps execute equally often.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Loop {
     /// The branch at its end, by its index in the machine code.
     branch: u32,
-    /// How often it is executed.
+    /// Number of iterations.
     pub rounds: usize,
 }
 
-/// The outermost loop of these warps that turns at least so often, the same way each time; none if there is none, or if they use
-/// mbarriers.
+/// The outermost loop of these warps with at least this many iterations that are all alike; none if there is no such
+/// loop, or if the warps use mbarriers.
 pub(crate) fn find<'a>(
     code: &MachineCode,
     warps: impl Iterator<Item = (&'a [Step], &'a [emulator::TraceEffect])> + Clone,
@@ -49,7 +49,7 @@ pub(crate) fn find<'a>(
         .map(|(branch, rounds)| Loop { branch, rounds })
         .filter(|one| one.rounds >= least)
         .collect();
-    // The outermost turns least often.
+    // The outermost loop has the fewest iterations.
     all.sort_by_key(|one| (one.rounds, one.branch));
     all.into_iter().find(|one| {
         let mut warps = warps.clone();
@@ -58,7 +58,7 @@ pub(crate) fn find<'a>(
 }
 
 impl Loop {
-    /// Where each round ends.
+    /// The ends of the iterations.
     fn ends(self, steps: &[Step]) -> Vec<usize> {
         let is_end = |(_, step): &(usize, &Step)| step.instruction == self.branch;
         steps
@@ -69,7 +69,7 @@ impl Loop {
             .collect()
     }
 
-    /// Whether a warp turns it as often, each time the same way, or not at all.
+    /// Whether a warp executes this loop with equal iterations and as often as the others, or not at all.
     fn fits(self, steps: &[Step]) -> bool {
         let ends = self.ends(steps);
         let round =
@@ -78,7 +78,7 @@ impl Loop {
         ends.is_empty() || ends.len() == self.rounds && ends.windows(3).all(same)
     }
 
-    /// The steps of a warp with no more than so many rounds: the first half of them and the last.
+    /// The steps of a warp with at most `keep` iterations: the first half of them and the last half.
     pub fn cut(self, steps: &[Step], keep: usize) -> Vec<Step> {
         let ends = self.ends(steps);
         if ends.len() <= keep {
@@ -146,7 +146,7 @@ mod tests {
             let warps = [(&long[..], &[][..]), (&odd[..], &[][..])];
             assert_eq!(find(&code(), warps.into_iter(), 8), None);
         }
-        // One that has nothing to do with the loop is no hindrance.
+        // A warp that never enters the loop does not prevent shortening.
         let without = steps([0, 3]);
         let warps = [(&long[..], &[][..]), (&without[..], &[][..])];
         assert!(find(&code(), warps.into_iter(), 8).is_some());

@@ -1,6 +1,6 @@
-//! Why a warp does not issue, under the names of Nsight Compute ("Warp Stall Reasons").
+//! Why a warp does not issue, named as in Nsight Compute ("Warp Stall Reasons").
 
-/// A reason.
+/// A stall reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 #[expect(missing_docs, reason = "explained in Nsight Compute's documentation")]
@@ -19,7 +19,7 @@ pub enum Stall {
     BranchResolving,
 }
 
-/// All, in the order of the enum.
+/// All stall reasons, in the order of the enum.
 pub const STALLS: [Stall; 12] = [
     Stall::Selected,
     Stall::NotSelected,
@@ -36,11 +36,11 @@ pub const STALLS: [Stall; 12] = [
 ];
 
 impl Stall {
-    /// As ncu's metrics name it: `smsp__average_warps_issue_stalled_<name>_per_issue_active`.
+    /// The name in ncu's metrics: `smsp__average_warps_issue_stalled_<name>_per_issue_active`.
     ///
-    /// The wait for a group of `wgmma` (`WARPGROUP.DEPBAR`) is `barrier` there: rungs 11 to 13 have no barrier in their loops,
-    /// and four tenths of what ncu samples of their warps is `barrier` (`calibration/h200/stalls.csv`). Its `gmma` is a
-    /// smaller part, and `cargo ladder clocks` shows the consumers wait for nothing else that long.
+    /// ncu counts the wait for a `wgmma` group (`WARPGROUP.DEPBAR`) as `barrier`: rungs 11 to 13 have no barrier in
+    /// their loops, and still four tenths of ncu's warp samples are `barrier` (`calibration/h200/stalls.csv`). Its
+    /// reason `gmma` is smaller, and in `cargo ladder clocks` consumers wait that long for nothing else.
     pub fn ncu(self) -> &'static str {
         match self {
             Self::Gmma => "barrier",
@@ -48,7 +48,7 @@ impl Stall {
         }
     }
 
-    /// The model's own name, which tells the wait for `wgmma` from that at a barrier.
+    /// The model's own name, which tells a wait for `wgmma` from a wait at a barrier.
     pub fn name(self) -> &'static str {
         match self {
             Self::Selected => "selected",

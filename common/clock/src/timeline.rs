@@ -1,5 +1,5 @@
-//! The resident warps of one SM over a few steps, as a picture: what each did, and below it what pipes, copies and mbarriers
-//! did at the same time.
+//! Draws the resident warps of one SM over a few loop iterations: what each warp did, and below it what pipes, copies
+//! and mbarriers did at the same time.
 use std::fmt::Write as _;
 
 use crate::simulate::{Activity, Simulation, Span, Unit};
@@ -9,13 +9,13 @@ const WIDTH: f64 = 720.0;
 const LEFT: f64 = 116.0;
 const ROW: f64 = 16.0;
 const TOP: f64 = 24.0;
-/// Parts of a unit of the picture that are told apart: a step has thousands of instructions, more than a screen has pixels.
+/// Slices per unit of the picture: an iteration has thousands of instructions, more than a screen has pixels.
 const PARTS: f64 = 2.0;
 
-/// What a colour stands for.
+/// A colour of the picture and its meaning.
 struct Colour {
     name: &'static str,
-    /// On a light and on a dark page.
+    /// On a light page and on a dark page.
     light: &'static str,
     dark: &'static str,
     reasons: &'static [Stall],
@@ -60,7 +60,7 @@ const LEGEND: [Colour; 6] = [
     },
 ];
 
-/// Rows below the warps.
+/// The rows below the warps.
 const UNITS: [(Unit, &str); 5] = [
     (Unit::Tensor, "tensor cores"),
     (Unit::SharedMemory, "shared memory"),
@@ -74,7 +74,8 @@ fn class_of(stall: Stall) -> usize {
     LEGEND.iter().position(of).unwrap_or(0)
 }
 
-/// The rows that activities of a kind need, so that none covers another, and the row of each.
+/// Assigns rows to activities of one kind so that none covers another: the number of rows, and the row of each
+/// activity.
 fn stacked<'a>(
     activities: impl Iterator<Item = &'a Activity>,
 ) -> (usize, Vec<(usize, &'a Activity)>) {
@@ -93,8 +94,8 @@ fn stacked<'a>(
     (ends.len(), placed)
 }
 
-/// What a warp does in each part of the picture, by most of its clocks: a colour, and where it begins and ends. `x`: where a
-/// clock is.
+/// What a warp does in each slice of the picture, judged by most of its clocks: a colour, and where the run begins and
+/// ends. `x` maps a clock to its position.
 fn runs<'a>(
     spans: impl Iterator<Item = &'a Span>,
     x: impl Fn(f64) -> f64,
@@ -148,8 +149,8 @@ impl Path {
     }
 }
 
-/// An SVG of the window that the simulation was asked to keep, of the cluster's first SM. It takes the page's colours: light
-/// or dark by `prefers-color-scheme`.
+/// An SVG of the recorded window, for the cluster's first SM. Its colours follow the page: light or dark by
+/// `prefers-color-scheme`.
 pub fn timeline(simulation: &Simulation, (from, to): (f64, f64)) -> String {
     let scale = (WIDTH - LEFT) / (to - from).max(1.0);
     let x = |clock: f64| LEFT + (clock.clamp(from, to) - from) * scale;
@@ -192,7 +193,7 @@ pub fn timeline(simulation: &Simulation, (from, to): (f64, f64)) -> String {
         y += ROW / 2.0;
         title(y, name);
         let height = if rows > 12 { 3.0 } else { ROW / 2.0 };
-        // One phase ends where the next begins, which a gap shows; of other things a gap is time in which nothing is done.
+        // A gap separates phases, which are contiguous; for other activities a gap is idle time.
         let gap = if unit == Unit::Phase { 1.5 } else { 0.0 };
         let mut ends: Vec<Option<(f64, f64)>> = vec![None; rows];
         let top = |row: usize| y + row as f64 * height;
@@ -292,7 +293,7 @@ mod tests {
             svg.contains("CTA 0, warp 1") && svg.contains("100 clocks"),
             "{svg}"
         );
-        // The first from the left end on for a tenth of the width, the second from the middle to the right end.
+        // The first warp covers a tenth of the width from the left end, the second the middle to the right end.
         assert!(svg.contains("M116.0 24.0h60.5"), "{svg}");
         assert!(svg.contains("M418.0 40.0h302.0"), "{svg}");
         assert!(!svg.contains("h--"), "{svg}");
@@ -315,7 +316,7 @@ mod tests {
             span(1.0, 1.6, Stall::Selected),
             span(1.6, 2.0, Stall::Barrier),
         ];
-        // A clock for each part.
+        // One slice per clock.
         let runs = runs(spans.iter(), |clock| LEFT + clock / PARTS);
         let (issues, waits) = (class_of(Stall::Selected), class_of(Stall::Barrier));
         let half = 1.0 / PARTS;

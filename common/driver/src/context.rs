@@ -1,4 +1,4 @@
-//! Contexts: whose memory, modules and streams things are, and which of them a thread works in.
+//! Contexts: they own memory, modules and streams; each thread has a current one.
 use crate::device;
 use crate::entry::entry_points;
 use crate::error::{Answer, Fault, INVALID_CONTEXT, INVALID_VALUE, NOT_SUPPORTED};
@@ -9,12 +9,12 @@ use crate::table::Handle;
 /// A context.
 pub struct Context {
     flags: u32,
-    /// What a kernel in it did wrong: from then on every call answers so.
+    /// The error of a kernel that failed in it: every later call returns it.
     pub fault: Option<u32>,
-    /// Whether it is the device's primary one.
+    /// Whether it is the device's primary context.
     primary: bool,
     cache: u32,
-    /// What limits other than the stack's were set to.
+    /// Values that were set for limits other than the stack.
     limits: [usize; 16],
 }
 
@@ -28,8 +28,8 @@ pub struct Primary {
 
 /// `CU_LIMIT_STACK_SIZE`.
 const STACK: usize = 0;
-/// Bytes of `CU_LIMIT_PRINTF_FIFO_SIZE` and `CU_LIMIT_MALLOC_HEAP_SIZE` that a context begins with, levels and launches of
-/// dynamic parallelism, bytes of a fetch from L2, and of L2 for data that persists.
+/// Initial limits: bytes of `CU_LIMIT_PRINTF_FIFO_SIZE` and `CU_LIMIT_MALLOC_HEAP_SIZE`, nesting depth and pending
+/// launches of dynamic parallelism, L2 fetch granularity, and bytes of persisting L2.
 const LIMITS: [usize; 7] = [0, 1 << 20, 8 << 20, 2, 2048, 64, 0];
 /// `CU_CTX_SCHED_MASK | CU_CTX_MAP_HOST | CU_CTX_LMEM_RESIZE_TO_MAX | …`
 const FLAGS: u32 = 0xff;
@@ -47,7 +47,7 @@ impl State {
         })
     }
 
-    /// Frees a context with all that is its.
+    /// Destroys a context and everything that it owns.
     fn destroy(&mut self, handle: Handle) -> Answer {
         let known = self.contexts.remove(handle);
         known.ok_or(Fault::silent(INVALID_CONTEXT))?;
@@ -58,7 +58,7 @@ impl State {
         Ok(())
     }
 
-    /// The context of a handle, or the current one for 0.
+    /// The context of a handle; the current one for 0.
     fn context_or_current(&self, handle: Handle) -> Result<Handle, Fault> {
         match handle {
             0 => self.current(),
@@ -87,7 +87,7 @@ fn create(context: Out<Handle>, flags: u32, device: i32) -> Answer {
     })
 }
 
-/// What a kernel has done wrong in the current context shows here.
+/// Reports a kernel's error in the current context.
 fn synchronize() -> Answer {
     with_context(|state, context| state.end_of_work(context))
 }
@@ -110,7 +110,7 @@ entry_points! {
             context.put(handle)
         })
     }
-    /// Releases it; the last release destroys it.
+    /// Releases the primary context; the last release destroys it.
     11000 fn cuDevicePrimaryCtxRelease_v2(device: i32) {
         with(|state| {
             device::check(device)?;
@@ -128,7 +128,7 @@ entry_points! {
             }
         })
     }
-    /// Frees all that is in it.
+    /// Frees everything in the primary context.
     11000 fn cuDevicePrimaryCtxReset_v2(device: i32) {
         with(|state| {
             device::check(device)?;
@@ -141,7 +141,7 @@ entry_points! {
             Ok(())
         })
     }
-    /// Its flags, and whether it is there.
+    /// The primary context's flags, and whether it is active.
     7000 fn cuDevicePrimaryCtxGetState(device: i32, flags: Out<u32>, active: Out<i32>) {
         with(|state| {
             device::check(device)?;
@@ -149,7 +149,7 @@ entry_points! {
             active.put(state.primary.handle.is_some().into())
         })
     }
-    /// How it is to be.
+    /// Sets the primary context's flags.
     11000 fn cuDevicePrimaryCtxSetFlags_v2(device: i32, flags: u32) {
         with(|state| {
             device::check(device)?;
@@ -163,25 +163,25 @@ entry_points! {
             Ok(())
         })
     }
-    /// A context of its own, made current.
+    /// Creates a context and makes it current.
     3020 fn cuCtxCreate_v2(context: Out<Handle>, flags: u32, device: i32) {
         create(context, flags, device)
     }
-    /// The same; only part of the SMs cannot be had.
+    /// As above; contexts with only some of the SMs are not supported.
     11040 fn cuCtxCreate_v3(context: Out<Handle>, affinity: In<u64>, count: i32, flags: u32, device: i32) {
         if count != 0 || !affinity.is_null() {
-            return Err(Fault::of(NOT_SUPPORTED, "a context cannot have part of the SMs; create one with all of them"));
+            return Err(Fault::of(NOT_SUPPORTED, "a context with only some of the SMs is not supported; create one with all of them"));
         }
         create(context, flags, device)
     }
-    /// The same.
+    /// As above.
     12050 fn cuCtxCreate_v4(context: Out<Handle>, parameters: In<u64>, flags: u32, device: i32) {
         if !parameters.is_null() && parameters.all(2)? != [0, 0] {
-            return Err(Fault::of(NOT_SUPPORTED, "a context cannot have part of the SMs; create one with all of them"));
+            return Err(Fault::of(NOT_SUPPORTED, "a context with only some of the SMs is not supported; create one with all of them"));
         }
         create(context, flags, device)
     }
-    /// Frees a context with all that is its.
+    /// Destroys a context and everything that it owns.
     4000 fn cuCtxDestroy_v2(context: Handle) {
         with(|state| {
             if context == 0 {
@@ -197,18 +197,18 @@ entry_points! {
             Ok(())
         })
     }
-    /// Makes it current, above the one that was.
+    /// Pushes a context, which becomes current.
     4000 fn cuCtxPushCurrent_v2(context: Handle) {
         with(|state| { state.of(context)?; state::push(context); Ok(()) })
     }
-    /// Makes the one below current.
+    /// Pops the current context; the one below becomes current.
     4000 fn cuCtxPopCurrent_v2(context: Out<Handle>) {
         with(|_| {
             let top = state::pop().ok_or(Fault::silent(INVALID_CONTEXT))?;
             context.put_if_wanted(top)
         })
     }
-    /// Makes it current in place of the one that was; 0 for none.
+    /// Replaces the current context; 0 for none.
     4000 fn cuCtxSetCurrent(context: Handle) {
         with(|state| {
             if context != 0 {
@@ -218,11 +218,11 @@ entry_points! {
             Ok(())
         })
     }
-    /// The current one, or 0.
+    /// The current context, or 0.
     4000 fn cuCtxGetCurrent(context: Out<Handle>) {
         with(|_| context.put(state::current().unwrap_or(0)))
     }
-    /// The device of the current one.
+    /// The device of the current context.
     2000 fn cuCtxGetDevice(device: Out<i32>) {
         with(|state| { state.current()?; device.put(0) })
     }
@@ -230,11 +230,11 @@ entry_points! {
     13000 fn cuCtxGetDevice_v2(device: Out<i32>, context: Handle) {
         with(|state| { state.context_or_current(context)?; device.put(0) })
     }
-    /// The flags of the current one.
+    /// The flags of the current context.
     7000 fn cuCtxGetFlags(flags: Out<u32>) {
         with(|state| { let context = state.current()?; flags.put(state.of(context)?.flags) })
     }
-    /// Sets them.
+    /// Sets the flags of the current context.
     12010 fn cuCtxSetFlags(flags: u32) {
         with(|state| {
             let context = state.current()?;
@@ -245,13 +245,13 @@ entry_points! {
             Ok(())
         })
     }
-    /// A number that no other context has.
+    /// The unique id of a context.
     12000 fn cuCtxGetId(context: Handle, id: Out<u64>) {
         with(|state| { let context = state.context_or_current(context)?; id.put(context as u64) })
     }
-    /// Waits for all work; a kernel's fault shows here.
+    /// Waits for all work; returns a kernel's error.
     2000 fn cuCtxSynchronize() { synchronize() }
-    /// The same of any context.
+    /// As above, for any context.
     13000 fn cuCtxSynchronize_v2(context: Handle) {
         with(|state| {
             let context = state.context_or_current(context)?;
@@ -261,7 +261,7 @@ entry_points! {
             }
         })
     }
-    /// A limit, such as the stack of a thread.
+    /// Sets a limit, such as a thread's stack size.
     3010 fn cuCtxSetLimit(which: u32, value: usize) {
         with_context(|state, context| {
             let which = which as usize;
@@ -275,7 +275,7 @@ entry_points! {
             Ok(())
         })
     }
-    /// What it is.
+    /// The value of a limit.
     3010 fn cuCtxGetLimit(value: Out<usize>, which: u32) {
         with_context(|state, context| {
             let which = which as usize;
@@ -286,11 +286,11 @@ entry_points! {
             value.put(if which == STACK { stack } else { state.of(context)?.limits[which] })
         })
     }
-    /// A preference that changes nothing here.
+    /// A preference without effect here.
     3020 fn cuCtxGetCacheConfig(config: Out<u32>) {
         with_context(|state, context| config.put(state.of(context)?.cache))
     }
-    /// A preference that changes nothing here.
+    /// A preference without effect here.
     3020 fn cuCtxSetCacheConfig(config: u32) {
         with_context(|state, context| {
             // CUfunc_cache has four values.
@@ -301,29 +301,29 @@ entry_points! {
             Ok(())
         })
     }
-    /// Banks have 4 bytes.
+    /// Banks are 4 bytes wide.
     4020 fn cuCtxGetSharedMemConfig(config: Out<u32>) { with_context(|_, _| config.put(1)) }
-    /// Banks have 4 bytes, whatever is asked for.
+    /// Banks are 4 bytes wide, whatever the caller asks for.
     4020 fn cuCtxSetSharedMemConfig(_config: u32) { with_context(|_, _| Ok(())) }
-    /// That of contexts since CUDA 4.
+    /// The API version of contexts since CUDA 4.
     3020 fn cuCtxGetApiVersion(context: Handle, version: Out<u32>) {
         with(|state| { state.context_or_current(context)?; version.put(3020) })
     }
-    /// Priorities are kept and change nothing.
+    /// Stream priorities are stored and have no effect.
     5050 fn cuCtxGetStreamPriorityRange(least: Out<i32>, greatest: Out<i32>) {
         with_context(|_, _| { least.put_if_wanted(0)?; greatest.put_if_wanted(-5) })
     }
-    /// There is no cache to be reset.
+    /// There is no cache to reset.
     11000 fn cuCtxResetPersistingL2Cache() { with_context(|_, _| Ok(())) }
     /// There is no other device.
     4000 fn cuCtxEnablePeerAccess(_peer: Handle, _flags: u32) {
-        with_context(|_, _| Err(Fault::of(crate::error::PEER_ACCESS_UNSUPPORTED, "there is one device")))
+        with_context(|_, _| Err(Fault::of(crate::error::PEER_ACCESS_UNSUPPORTED, "there is only one device")))
     }
     /// There is no other device.
     4000 fn cuCtxDisablePeerAccess(_peer: Handle) {
         with_context(|_, _| Err(Fault::silent(crate::error::PEER_ACCESS_NOT_ENABLED)))
     }
-    /// An old way to retain a context.
+    /// The deprecated way to retain a context.
     2000 fn cuCtxAttach(_context: Out<Handle>, _flags: u32) {
         Err(Fault::of(NOT_SUPPORTED, "cuCtxAttach is deprecated; use cuDevicePrimaryCtxRetain"))
     }

@@ -1,21 +1,21 @@
-//! Copies and fills: rows of bytes between places, on the device or the host.
+//! Copies and fills of rows of bytes, in device and host memory.
 use crate::error::{Answer, Fault, INVALID_VALUE};
 use crate::host;
 use crate::state::State;
 
-/// Where a copy reads or writes.
+/// The source or destination of a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// An address of the client.
+    /// A host address of the client.
     Host(u64),
     /// A device address.
     Device(u64),
-    /// Either: the device's addresses are not the host's.
+    /// Either: device addresses and host addresses do not overlap.
     Unified(u64),
 }
 
 impl Place {
-    /// As CUDA's unified addressing has it.
+    /// The address, in CUDA's unified address space.
     pub fn address(self) -> u64 {
         match self {
             Self::Host(at) | Self::Device(at) | Self::Unified(at) => at,
@@ -23,7 +23,7 @@ impl Place {
     }
 }
 
-/// Bytes of one row, rows of one slice, slices.
+/// Bytes per row, rows per slice, number of slices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
     pub width: u64,
@@ -31,7 +31,7 @@ pub struct Shape {
     pub slices: u64,
 }
 
-/// A side of a copy: its first byte, bytes from row to row and from slice to slice.
+/// One side of a copy: its first byte, and the pitches of rows and of slices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Side {
     pub place: Place,
@@ -40,7 +40,7 @@ pub struct Side {
 }
 
 impl Side {
-    /// Bytes without gaps.
+    /// Contiguous bytes.
     pub fn flat(place: Place) -> Self {
         Self {
             place,
@@ -48,7 +48,7 @@ impl Side {
             slice: 0,
         }
     }
-    /// One that begins so many bytes later.
+    /// The place this many bytes later.
     fn moved(self, bytes: u64) -> Option<Place> {
         Some(match self.place {
             Place::Host(at) => Place::Host(at.checked_add(bytes)?),
@@ -73,16 +73,16 @@ pub struct Fill {
     pub pitch: u64,
     pub value: u32,
     pub element: u8,
-    /// Elements of a row.
+    /// Elements per row.
     pub width: u64,
     pub rows: u64,
 }
 
-/// Addresses that are the device's, whether or not anything is there: from the emulator's first buffer to its last variable.
+/// Addresses that belong to the device, allocated or not: from the emulator's first buffer to its last variable.
 const DEVICE: std::ops::Range<u64> = 1 << 40..5 << 44;
 
 impl State {
-    /// Resolves a place to the device or the host. Memory that both sides share is the host's between launches.
+    /// Resolves a place to the device or the host. Between launches, memory that both sides share lives on the host.
     ///
     /// # Errors
     /// If the bytes run past the end of shared memory.
@@ -91,7 +91,7 @@ impl State {
             Place::Unified(at) | Place::Host(at) if !DEVICE.contains(&at) => {
                 return Ok(Place::Host(at));
             }
-            // A device address is one by whatever name it comes.
+            // A device address is one however the client declares it.
             Place::Unified(at) | Place::Host(at) | Place::Device(at) => at,
         };
         match self.on_host(at) {
@@ -101,7 +101,7 @@ impl State {
         }
     }
 
-    /// The bytes from a device address on, as long as one allocation has them.
+    /// The bytes from a device address on, if they are in one allocation.
     pub fn device_bytes(&self, at: u64, bytes: u64) -> Result<&[u8], Fault> {
         let (buffer, offset) = self.gpu.find(at).ok_or(outside(at))?;
         let held = self.gpu.bytes(&buffer)?;
@@ -109,7 +109,7 @@ impl State {
         held.get(offset..end).ok_or(outside(at))
     }
 
-    /// The same, to be written.
+    /// The same, mutable.
     pub fn device_bytes_mut(&mut self, at: u64, bytes: u64) -> Result<&mut [u8], Fault> {
         let (buffer, offset) = self.gpu.find(at).ok_or(outside(at))?;
         let held = self.gpu.bytes_mut(&buffer)?;
@@ -117,7 +117,7 @@ impl State {
         held.get_mut(offset..end).ok_or(outside(at))
     }
 
-    /// Makes a copy.
+    /// Performs a copy.
     pub fn copy(&mut self, copy: &Copy) -> Answer {
         let Shape {
             width,
@@ -129,7 +129,7 @@ impl State {
         }
         let flat = rows == 1 && slices == 1;
         let narrow = |side: &Side| !flat && rows > 1 && side.pitch < width;
-        // Slices of less than the rows that are copied would overlap: CUDA asks for a height that is not below them.
+        // Slices with fewer rows than are copied would overlap: CUDA requires the height to be at least that.
         let low =
             |side: &Side| slices > 1 && side.slice < width.max(side.pitch.saturating_mul(rows));
         let wrong = |side: &Side| narrow(side) || low(side);
@@ -166,12 +166,12 @@ impl State {
                 Ok(())
             }
             (Place::Host(from), Place::Host(to)) => host::copy(from, to, bytes),
-            // Settled before.
+            // Resolved above.
             (Place::Unified(_), _) | (_, Place::Unified(_)) => Err(Fault::silent(INVALID_VALUE)),
         }
     }
 
-    /// Makes a fill.
+    /// Performs a fill.
     pub fn fill(&mut self, fill: &Fill) -> Answer {
         let element = u64::from(fill.element);
         let wrong = Fault::silent(INVALID_VALUE);
@@ -203,6 +203,6 @@ impl State {
 fn outside(at: u64) -> Fault {
     Fault::of(
         INVALID_VALUE,
-        format!("device address 0x{at:x}: there is no allocation, or it ends too early"),
+        format!("device address 0x{at:x}: the bytes are not in one allocation"),
     )
 }

@@ -1,4 +1,4 @@
-//! The one device: an H100 that is emulated.
+//! The only device: an emulated H100.
 use emulator::Card;
 
 use crate::entry::entry_points;
@@ -6,15 +6,15 @@ use crate::error::{Answer, Fault, INVALID_DEVICE, INVALID_VALUE};
 use crate::host::{Out, Text};
 use crate::state::{self, with};
 
-/// The CUDA version whose driver API this is: 13.0, of which NVRTC and the Python bindings in use are.
+/// The CUDA version of this driver API: 13.0, that of the NVRTC and the Python bindings in use.
 const VERSION: i32 = 13_000;
-/// What the device is called. `gpu::DeviceInfo::emulated` looks at how it begins.
+/// The device's name. `gpu::DeviceInfo::emulated` tests its prefix.
 const NAME: &str = "Emulated NVIDIA H100 (no GPU)";
-/// Not that of any card: "emulated GPU" in ASCII.
+/// "emulated GPU" in ASCII: not the UUID of any card.
 const UUID: [u8; 16] = *b"emulated GPU 0\0\0";
 const PCI_BUS_ID: &str = "0000:00:00.0";
 
-/// That it is the one device there is.
+/// Checks that this is the only device.
 pub fn check(device: i32) -> Answer {
     match device {
         0 => Ok(()),
@@ -22,9 +22,9 @@ pub fn check(device: i32) -> Answer {
     }
 }
 
-/// A device attribute, by the number of `CUdevice_attribute`. Those that the emulator counts by are its own; the others are
-/// an H100 SXM's (CUDA C++ Programming Guide, "Compute Capabilities"; NVIDIA H100 Tensor Core GPU data sheet), and 0 for
-/// what is not here, such as textures of a width, peers and shared handles.
+/// A device attribute, by the number of `CUdevice_attribute`. Attributes that the emulator counts with are its own; the
+/// others are an H100 SXM's (CUDA C++ Programming Guide, "Compute Capabilities"; NVIDIA H100 Tensor Core GPU data
+/// sheet), and 0 for features that are missing here, such as textures, peers and shared handles.
 fn attribute(card: Card, which: i32) -> Option<i32> {
     let (major, minor) = card.compute_capability();
     let number = |value: u32| i32::try_from(value).ok();
@@ -74,34 +74,34 @@ fn attribute(card: Card, which: i32) -> Option<i32> {
 }
 
 entry_points! {
-    /// Must come first.
+    /// Must be called first.
     2000 fn cuInit(flags: u32) {
         match flags {
             0 => state::initialize(),
             _ => Err(Fault::silent(INVALID_VALUE)),
         }
     }
-    /// 1000 times the major version, 10 times the minor.
+    /// 1000 times the major version plus 10 times the minor.
     2020 fn cuDriverGetVersion(version: Out<i32>) { version.put(VERSION) }
-    /// How many devices: one.
+    /// The number of devices: one.
     2000 fn cuDeviceGetCount(count: Out<i32>) { with(|_| count.put(1)) }
-    /// A device is its number.
+    /// A device handle is its ordinal.
     2000 fn cuDeviceGet(device: Out<i32>, ordinal: i32) {
         with(|_| { check(ordinal)?; device.put(ordinal) })
     }
-    /// Its name.
+    /// The name of the device.
     2000 fn cuDeviceGetName(name: Out<u8>, room: i32, device: i32) {
         with(|_| { check(device)?; name.put_text(NAME, usize::try_from(room).unwrap_or(0)) })
     }
-    /// Its UUID.
+    /// The UUID of the device.
     9020 fn cuDeviceGetUuid(uuid: Out<[u8; 16]>, device: i32) {
         with(|_| { check(device)?; uuid.put(UUID) })
     }
-    /// Its UUID.
+    /// The UUID of the device.
     11040 fn cuDeviceGetUuid_v2(uuid: Out<[u8; 16]>, device: i32) {
         with(|_| { check(device)?; uuid.put(UUID) })
     }
-    /// Bytes of device memory: what the emulator lets a client have.
+    /// Bytes of device memory: as much as the emulator gives a client.
     3020 fn cuDeviceTotalMem_v2(bytes: Out<usize>, device: i32) {
         with(|state| { check(device)?; bytes.put(state.gpu.options().limits.memory as usize) })
     }
@@ -122,11 +122,11 @@ entry_points! {
             minor.put(capability.1 as i32)
         })
     }
-    /// Where it would be on the bus.
+    /// The PCI bus id that it would have.
     4010 fn cuDeviceGetPCIBusId(text: Out<u8>, room: i32, device: i32) {
         with(|_| { check(device)?; text.put_text(PCI_BUS_ID, usize::try_from(room).unwrap_or(0)) })
     }
-    /// The device there.
+    /// The device at a PCI bus id.
     4010 fn cuDeviceGetByPCIBusId(device: Out<i32>, text: Text) {
         with(|_| match text.get()?.as_str() {
             PCI_BUS_ID => device.put(0),
@@ -141,7 +141,7 @@ entry_points! {
     8000 fn cuDeviceGetP2PAttribute(value: Out<i32>, _which: i32, device: i32, peer: i32) {
         with(|_| { check(device)?; check(peer)?; value.put(0) })
     }
-    /// Processes cannot share it.
+    /// Processes cannot share the device.
     11040 fn cuDeviceGetExecAffinitySupport(supported: Out<i32>, _kind: i32, device: i32) {
         with(|_| { check(device)?; supported.put(0) })
     }

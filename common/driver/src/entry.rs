@@ -1,4 +1,4 @@
-//! How a function of the C interface is exported: by its name, and in a table for `cuGetProcAddress`.
+//! How a C function is exported: under its name, and in a table for `cuGetProcAddress`.
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::error::{Answer, UNKNOWN};
@@ -8,22 +8,22 @@ use crate::log;
 pub struct EntryPoint {
     /// With its suffix: `cuMemAlloc_v2`.
     pub name: &'static str,
-    /// The CUDA version that it came with: 3020 is 3.2.
+    /// The CUDA version that introduced it: 3020 is 3.2.
     pub since: i32,
     /// Its address.
     pub address: usize,
-    /// The types of its arguments, as this library writes them.
+    /// The types of its arguments, as they are written here.
     #[cfg(test)]
     pub arguments: &'static [&'static str],
 }
 
-/// Exports functions under their C names. The number is the CUDA version that a function came with. A function's body is an
-/// [`Answer`]; no panic crosses into the client.
+/// Exports functions under their C names. The number before each is the CUDA version that introduced it. A function's
+/// body evaluates to an [`Answer`]; no panic crosses into the client.
 macro_rules! entry_points {
     ($($(#[$doc:meta])* $since:literal fn $name:ident($($argument:ident: $kind:ty),* $(,)?) $body:block)*) => {
         $(
             $(#[$doc])*
-            // SAFETY: a name of the driver's C interface, which a process has from one library.
+            // SAFETY: a name of the driver's C interface; a process loads only one library that defines it.
             #[unsafe(no_mangle)]
             #[allow(non_snake_case)]
             pub extern "C" fn $name($($argument: $kind),*) -> u32 {
@@ -31,7 +31,7 @@ macro_rules! entry_points {
             }
         )*
 
-        /// What this file exports.
+        /// The functions that this file exports.
         pub fn entry_points() -> Vec<crate::entry::EntryPoint> {
             vec![$(crate::entry::EntryPoint {
                 name: stringify!($name),
@@ -45,7 +45,7 @@ macro_rules! entry_points {
 }
 pub(crate) use entry_points;
 
-/// Runs a call and turns its answer into a number.
+/// Runs a call and converts its answer to a `CUresult`.
 pub fn answer(name: &'static str, call: impl FnOnce() -> Answer) -> u32 {
     let answer = match catch_unwind(AssertUnwindSafe(call)) {
         Ok(answer) => answer,

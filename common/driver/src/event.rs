@@ -1,4 +1,4 @@
-//! Events: points in a stream. Their time is this machine's, on which the kernels are emulated: no GPU's.
+//! Events: points in a stream. Their times are wall-clock times of this machine, which runs the emulator, not a GPU's.
 use std::time::Instant;
 
 use crate::entry::entry_points;
@@ -20,7 +20,7 @@ pub struct Event {
 
 /// `CU_EVENT_DISABLE_TIMING`
 const NO_TIMING: u32 = 2;
-/// All flags: blocking wait, no timing, between processes.
+/// All flags: blocking sync, no timing, interprocess.
 const FLAGS: u32 = 7;
 
 impl State {
@@ -62,44 +62,45 @@ impl State {
 }
 
 entry_points! {
-    /// An event.
+    /// Creates an event.
     2000 fn cuEventCreate(event: Out<Handle>, flags: u32) {
         with_context(|state, context| {
             event.check()?;
-            // An event between processes has no times.
+            // An interprocess event must disable timing.
             if flags & !FLAGS != 0 || flags & 6 == 4 {
                 return Err(Fault::silent(INVALID_VALUE));
             }
             event.put(state.events.insert(Event { context, flags, at: None, captured: None }))
         })
     }
-    /// Frees it.
+    /// Destroys an event.
     4000 fn cuEventDestroy_v2(event: Handle) {
         with(|state| state.events.remove(event).map(|_| ()).ok_or(Fault::silent(INVALID_HANDLE)))
     }
-    /// Records it in a stream.
+    /// Records an event in a stream.
     2000 fn cuEventRecord(event: Handle, stream: Handle) {
         with_context(|state, _| state.record(event, stream))
     }
-    /// The same.
+    /// As above.
     11010 fn cuEventRecordWithFlags(event: Handle, stream: Handle, _flags: u32) {
         with_context(|state, _| state.record(event, stream))
     }
-    /// All work that was enqueued before the event is complete.
+    /// Always complete: work is done when it is enqueued.
     2000 fn cuEventQuery(event: Handle) { with_context(|state, _| state.event(event).map(|_| ())) }
-    /// The same.
+    /// As above.
     2000 fn cuEventSynchronize(event: Handle) {
         with_context(|state, context| { state.event(event)?; state.end_of_work(context) })
     }
-    /// Milliseconds of this machine from one to the other.
+    /// Milliseconds between two events, on this machine's clock.
     2000 fn cuEventElapsedTime(milliseconds: Out<f32>, start: Handle, end: Handle) {
         with_context(|state, _| { milliseconds.check()?; milliseconds.put(state.elapsed(start, end)?) })
     }
-    /// The same.
+    /// As above.
     12080 fn cuEventElapsedTime_v2(milliseconds: Out<f32>, start: Handle, end: Handle) {
         with_context(|state, _| { milliseconds.check()?; milliseconds.put(state.elapsed(start, end)?) })
     }
-    /// The stream continues after the event, as it would anyway. If the event was recorded in a capture, the stream joins the capture.
+    /// The stream continues, since the event has happened already. If the event was recorded in a capture, the stream
+    /// joins the capture.
     3020 fn cuStreamWaitEvent(stream: Handle, event: Handle, flags: u32) {
         with_context(|state, _| {
             // CU_EVENT_WAIT_EXTERNAL

@@ -1,5 +1,5 @@
-//! Graphs: work to be done again as a whole. What was captured runs in the order in which it was captured; nodes that were
-//! added explicitly (`graph_node`) run after those that they depend on.
+//! Graphs: recorded work that can be launched again as a whole. Captured work runs in the order of its capture; nodes
+//! that were added explicitly (`graph_node`) run after their dependencies.
 use std::collections::HashMap;
 
 use crate::entry::entry_points;
@@ -17,18 +17,18 @@ const AUTO_FREE_ON_LAUNCH: u64 = 1;
 pub struct Graph {
     /// In the order in which they were added.
     pub nodes: Vec<Handle>,
-    /// The client's objects that it has references to, and how many.
+    /// The client's user objects that it references, and how often.
     kept: Vec<(Handle, u64)>,
 }
 
-/// An object of the client, counted by references: its destructor is called when the last one is released.
+/// A reference-counted object of the client: its destructor is called when the last reference is released.
 pub struct UserObject {
     kept: usize,
     free: HostFunction,
     count: u64,
 }
 
-/// Destroys objects without references. The lock is not held, since the client's functions are called.
+/// Destroys objects without references. The lock is not held, because this calls the client's functions.
 fn free(unused: Vec<UserObject>) {
     for one in unused {
         host::call(one.free, one.kept);
@@ -40,15 +40,15 @@ fn free(unused: Vec<UserObject>) {
 pub struct Node {
     pub graph: Handle,
     pub work: Work,
-    /// The nodes of the same graph that come before it.
+    /// The nodes of the same graph that it depends on.
     pub after: Vec<Handle>,
 }
 
-/// A graph that is ready to run.
+/// An instantiated graph.
 pub struct Executable {
-    /// In an order in which they may run, each with the node that it was made from.
+    /// Work in an executable order, each with the node that it was made from.
     pub works: Vec<(Handle, Work)>,
-    /// The references that its graph had when it was made.
+    /// The references of its graph at instantiation.
     kept: Vec<(Handle, u64)>,
     flags: u64,
 }
@@ -62,10 +62,10 @@ impl State {
         self.nodes.get(handle).ok_or(Fault::silent(INVALID_HANDLE))
     }
 
-    /// The nodes of a graph, each after those that it depends on; of several that may be next, the one that was added first.
+    /// The nodes of a graph in topological order; among nodes that are ready, the one that was added first.
     ///
     /// # Errors
-    /// If they depend on each other in a circle.
+    /// If the dependencies form a cycle.
     pub fn in_order(&self, graph: Handle) -> Result<Vec<Handle>, Fault> {
         let mut left = self.graph(graph)?.nodes.clone();
         let mut done = Vec::with_capacity(left.len());
@@ -77,7 +77,7 @@ impl State {
             let ready = ready.ok_or_else(|| {
                 Fault::of(
                     INVALID_VALUE,
-                    "the graph's nodes depend on each other in a circle",
+                    "the dependencies of the graph's nodes form a cycle",
                 )
             })?;
             done.push(left.remove(ready));
@@ -102,7 +102,7 @@ impl State {
         found.ok_or(Fault::silent(INVALID_HANDLE))
     }
 
-    /// Releases references; the object itself if those were the last.
+    /// Releases references; returns the object if those were the last.
     fn release(&mut self, handle: Handle, times: u64) -> Result<Option<UserObject>, Fault> {
         let object = self.user_object(handle)?;
         object.count = object.count.saturating_sub(times);
@@ -121,7 +121,7 @@ impl State {
 }
 
 entry_points! {
-    /// A graph without nodes.
+    /// Creates an empty graph.
     10000 fn cuGraphCreate(graph: Out<Handle>, flags: u32) {
         with(|state| {
             graph.check()?;
@@ -131,7 +131,7 @@ entry_points! {
             }
         })
     }
-    /// Frees a graph; what was instantiated stays.
+    /// Destroys a graph; its instances remain.
     10000 fn cuGraphDestroy(graph: Handle) {
         let unused = with(|state| {
             let gone = state.graphs.remove(graph).ok_or(Fault::silent(INVALID_HANDLE))?;
@@ -143,7 +143,7 @@ entry_points! {
         free(unused);
         Ok(())
     }
-    /// A copy.
+    /// Clones a graph.
     10000 fn cuGraphClone(clone: Out<Handle>, graph: Handle) {
         with(|state| {
             clone.check()?;
@@ -155,7 +155,7 @@ entry_points! {
                 let after = original.after.iter().filter_map(|one| clones.get(one).copied()).collect();
                 clones.insert(node, state.insert_node(made, original.work, after)?);
             }
-            // In the original's order.
+            // In the order of the original.
             if let Some(graph) = state.graphs.get_mut(made) {
                 graph.nodes = nodes.iter().filter_map(|node| clones.get(node).copied()).collect();
             }
@@ -166,7 +166,7 @@ entry_points! {
     11040 fn cuGraphInstantiateWithFlags(executable: Out<Handle>, graph: Handle, flags: u64) {
         with_context(|state, _| { executable.check()?; executable.put(state.instantiate(graph, flags)?) })
     }
-    /// The same; the first number of the parameters is the flags, the third and fourth say what went wrong.
+    /// As above. The first field of the parameters is the flags; the third and fourth receive the error.
     12000 fn cuGraphInstantiateWithParams(executable: Out<Handle>, graph: Handle, parameters: Out<[u64; 4]>) {
         with_context(|state, _| {
             executable.check()?;
@@ -175,14 +175,14 @@ entry_points! {
             parameters.put([flags, stream, 0, 0])
         })
     }
-    /// Nothing has to be copied to the device beforehand.
+    /// Nothing has to be uploaded in advance.
     11010 fn cuGraphUpload(executable: Handle, stream: Handle) {
         with_context(|state, _| {
             state.capturing(stream)?;
             state.executables.get(executable).map(|_| ()).ok_or(Fault::silent(INVALID_HANDLE))
         })
     }
-    /// Runs all of its work.
+    /// Launches an instantiated graph.
     10000 fn cuGraphLaunch(executable: Handle, stream: Handle) {
         let works = with_context(|state, _| {
             if executable == 0 {
@@ -200,7 +200,7 @@ entry_points! {
         })?;
         stream::run(&works)
     }
-    /// Frees what was instantiated.
+    /// Destroys an instantiated graph.
     10000 fn cuGraphExecDestroy(executable: Handle) {
         let unused = with(|state| {
             let gone = state.executables.remove(executable).ok_or(Fault::silent(INVALID_HANDLE))?;
@@ -210,7 +210,7 @@ entry_points! {
         free(unused);
         Ok(())
     }
-    /// Replaces what was instantiated by another graph; the result is a struct of a number and two handles.
+    /// Updates an instantiated graph from another graph; the result is a struct of a number and two handles.
     12000 fn cuGraphExecUpdate_v2(executable: Handle, graph: Handle, result: Out<[u64; 3]>) {
         with_context(|state, _| {
             let made = state.instantiate(graph, 0)?;
@@ -221,7 +221,7 @@ entry_points! {
             result.put_if_wanted([0; 3])
         })
     }
-    /// Makes it ready to run, as before CUDA 12; no node is named after an error.
+    /// Instantiates a graph, as before CUDA 12; the result does not name the failing node.
     11000 fn cuGraphInstantiate_v2(
         executable: Out<Handle>, graph: Handle, node: Out<Handle>, _log: Out<u8>, _room: usize,
     ) {
@@ -231,14 +231,14 @@ entry_points! {
             executable.put(state.instantiate(graph, 0)?)
         })
     }
-    /// How it was instantiated.
+    /// The flags that it was instantiated with.
     12000 fn cuGraphExecGetFlags(executable: Handle, flags: Out<u64>) {
         with(|state| {
             let known = state.executables.get(executable);
             flags.put(known.ok_or(Fault::silent(INVALID_HANDLE))?.flags)
         })
     }
-    /// A reference-counted object of the client, with its destructor.
+    /// Creates a reference-counted object of the client, with its destructor.
     11030 fn cuUserObjectCreate(object: Out<Handle>, kept: usize, free: HostFunction, count: u32, flags: u32) {
         with(|state| {
             object.check()?;

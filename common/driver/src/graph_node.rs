@@ -1,4 +1,4 @@
-//! The nodes of a graph: what each does, what it depends on, and how both are changed.
+//! The nodes of a graph: what each does, what it depends on, and how to change both.
 use crate::copy::{Copy, Fill, Side};
 use crate::entry::entry_points;
 use crate::error::{Answer, Fault, INVALID_HANDLE, INVALID_VALUE, NOT_SUPPORTED};
@@ -57,7 +57,7 @@ plain_struct! {
 }
 
 impl State {
-    /// Adds a node that runs after some of the same graph.
+    /// Adds a node that depends on others of the same graph.
     pub fn insert_node(
         &mut self,
         graph: Handle,
@@ -88,7 +88,7 @@ impl State {
             .ok_or(Fault::silent(INVALID_HANDLE))
     }
 
-    /// Every pair of nodes of which the second depends on the first.
+    /// Every pair of nodes in which the second depends on the first.
     fn edges(&self, graph: Handle) -> Result<Vec<(Handle, Handle)>, Fault> {
         let nodes = self.graph(graph)?.nodes.iter();
         let edges = nodes.flat_map(|&to| {
@@ -101,7 +101,7 @@ impl State {
         Ok(edges.collect())
     }
 
-    /// Replaces what a node does, which stays of the same type.
+    /// Replaces what a node does; its type stays the same.
     fn set_work(&mut self, node: Handle, work: Work) -> Answer {
         let node = self.node_mut(node)?;
         if kind(&node.work) != kind(&work) {
@@ -111,7 +111,7 @@ impl State {
         Ok(())
     }
 
-    /// The same in what was instantiated.
+    /// The same for an instantiated graph.
     fn set_executable_work(&mut self, executable: Handle, node: Handle, work: Work) -> Answer {
         let known = self.executables.get_mut(executable);
         let works = &mut known.ok_or(Fault::silent(INVALID_HANDLE))?.works;
@@ -147,7 +147,7 @@ fn launch_of(state: &State, params: In<KernelNodeParams>) -> Result<Work, Fault>
         dynamic_shared: p.dynamic_shared,
         ..emulator::LaunchConfig::default()
     };
-    // A node may name a library's kernel, which is a function here.
+    // A node may name a library's kernel; kernels and functions have the same handles here.
     let kernel = if p.function == 0 {
         p.kernel
     } else {
@@ -174,7 +174,7 @@ fn fill_of(params: In<MemsetNodeParams>) -> Result<Work, Fault> {
 }
 
 fn call_of(params: In<[usize; 2]>) -> Result<Work, Fault> {
-    // CUDA_HOST_NODE_PARAMS: a function and what it is called with.
+    // CUDA_HOST_NODE_PARAMS: a function and its argument.
     let [_, argument] = params.get()?;
     match host::function_at(params.address())? {
         None => Err(Fault::silent(INVALID_VALUE)),
@@ -182,7 +182,7 @@ fn call_of(params: In<[usize; 2]>) -> Result<Work, Fault> {
     }
 }
 
-/// Adds a node that `work` describes.
+/// Adds a node that does `work`.
 fn add(
     node: Out<Handle>,
     graph: Handle,
@@ -192,7 +192,7 @@ fn add(
 ) -> Answer {
     with_context(|state, _| {
         node.check()?;
-        // More than the graph has cannot be right, and is not read.
+        // A node cannot depend on more nodes than the graph has; don't read that many.
         if count > state.graph(graph)?.nodes.len() {
             return Err(Fault::silent(INVALID_VALUE));
         }
@@ -234,7 +234,7 @@ fn child_of(state: &State, graph: Handle) -> Result<Work, Fault> {
     Ok(Work::Graph(works.collect::<Result<_, Fault>>()?))
 }
 
-/// Writes a list as CUDA's queries do: without an output array only its length, otherwise as many elements as fit.
+/// Returns a list as CUDA's queries do: without an output array only the length, otherwise as many elements as fit.
 fn put_list<const LISTS: usize>(
     lists: [(Out<Handle>, Vec<Handle>); LISTS],
     count: Out<usize>,
@@ -273,7 +273,7 @@ fn put_dependents(node: Handle, nodes: Out<Handle>, count: Out<usize>) -> Answer
     })
 }
 
-/// Adds edges, or removes them.
+/// Adds or removes edges.
 fn change_edges(
     graph: Handle,
     from: In<Handle>,
@@ -348,39 +348,39 @@ fn fill_params(fill: &Fill) -> MemsetNodeParams {
 }
 
 entry_points! {
-    /// A node that launches a kernel, whose arguments are read now.
+    /// Adds a node that launches a kernel; its arguments are read now.
     12000 fn cuGraphAddKernelNode_v2(node: Out<Handle>, graph: Handle, after: In<Handle>, count: usize, params: In<KernelNodeParams>) {
         add(node, graph, after, count, |state| launch_of(state, params))
     }
-    /// A node that copies.
+    /// Adds a copy node.
     10000 fn cuGraphAddMemcpyNode(node: Out<Handle>, graph: Handle, after: In<Handle>, count: usize, copy: In<Memcpy3d>, _context: Handle) {
         add(node, graph, after, count, |_| copy_3d(copy))
     }
-    /// A node that fills.
+    /// Adds a fill node.
     10000 fn cuGraphAddMemsetNode(node: Out<Handle>, graph: Handle, after: In<Handle>, count: usize, params: In<MemsetNodeParams>, _context: Handle) {
         add(node, graph, after, count, |_| fill_of(params))
     }
-    /// A node that calls a function of the client.
+    /// Adds a node that calls a function of the client.
     10000 fn cuGraphAddHostNode(node: Out<Handle>, graph: Handle, after: In<Handle>, count: usize, params: In<[usize; 2]>) {
         add(node, graph, after, count, |_| call_of(params))
     }
-    /// A node that does what another graph does now.
+    /// Adds a node that runs another graph, as it is now.
     10000 fn cuGraphAddChildGraphNode(node: Out<Handle>, graph: Handle, after: In<Handle>, count: usize, child: Handle) {
         add(node, graph, after, count, |state| child_of(state, child))
     }
-    /// A node that does nothing but wait.
+    /// Adds a node that only waits for its dependencies.
     10000 fn cuGraphAddEmptyNode(node: Out<Handle>, graph: Handle, after: In<Handle>, count: usize) {
         add(node, graph, after, count, |_| Ok(Work::Nothing))
     }
-    /// A node of any type.
+    /// Adds a node of any type.
     12020 fn cuGraphAddNode(node: Out<Handle>, graph: Handle, after: In<Handle>, count: usize, params: In<NodeParams>) {
         add_any(node, graph, after, count, params)
     }
-    /// A node of any type; edges carry no data.
+    /// Adds a node of any type; edges carry no data.
     12030 fn cuGraphAddNode_v2(node: Out<Handle>, graph: Handle, after: In<Handle>, _edges: usize, count: usize, params: In<NodeParams>) {
         add_any(node, graph, after, count, params)
     }
-    /// Removes a node with its edges.
+    /// Removes a node and its edges.
     10000 fn cuGraphDestroyNode(node: Handle) {
         with(|state| {
             let gone = state.nodes.remove(node).ok_or(Fault::silent(INVALID_HANDLE))?;
@@ -391,11 +391,11 @@ entry_points! {
             Ok(())
         })
     }
-    /// The nodes, or how many there are.
+    /// The nodes, or their number.
     10000 fn cuGraphGetNodes(graph: Handle, nodes: Out<Handle>, count: Out<usize>) {
         with(|state| put_list([(nodes, state.graph(graph)?.nodes.clone())], count))
     }
-    /// Those that depend on none.
+    /// The nodes without dependencies.
     10000 fn cuGraphGetRootNodes(graph: Handle, nodes: Out<Handle>, count: Out<usize>) {
         with(|state| {
             let mut roots = state.graph(graph)?.nodes.clone();
@@ -403,11 +403,11 @@ entry_points! {
             put_list([(nodes, roots)], count)
         })
     }
-    /// Pairs of nodes of which the second depends on the first.
+    /// Pairs of nodes in which the second depends on the first.
     10000 fn cuGraphGetEdges(graph: Handle, from: Out<Handle>, to: Out<Handle>, count: Out<usize>) {
         put_edges(graph, from, to, count)
     }
-    /// The same; edges carry no data.
+    /// As above; edges carry no data.
     12030 fn cuGraphGetEdges_v2(graph: Handle, from: Out<Handle>, to: Out<Handle>, _data: usize, count: Out<usize>) {
         put_edges(graph, from, to, count)
     }
@@ -415,7 +415,7 @@ entry_points! {
     10000 fn cuGraphNodeGetDependencies(node: Handle, nodes: Out<Handle>, count: Out<usize>) {
         put_dependencies(node, nodes, count)
     }
-    /// The same; edges carry no data.
+    /// As above; edges carry no data.
     12030 fn cuGraphNodeGetDependencies_v2(node: Handle, nodes: Out<Handle>, _data: usize, count: Out<usize>) {
         put_dependencies(node, nodes, count)
     }
@@ -423,7 +423,7 @@ entry_points! {
     10000 fn cuGraphNodeGetDependentNodes(node: Handle, nodes: Out<Handle>, count: Out<usize>) {
         put_dependents(node, nodes, count)
     }
-    /// The same; edges carry no data.
+    /// As above; edges carry no data.
     12030 fn cuGraphNodeGetDependentNodes_v2(node: Handle, nodes: Out<Handle>, _data: usize, count: Out<usize>) {
         put_dependents(node, nodes, count)
     }
@@ -431,7 +431,7 @@ entry_points! {
     10000 fn cuGraphAddDependencies(graph: Handle, from: In<Handle>, to: In<Handle>, count: usize) {
         change_edges(graph, from, to, count, true)
     }
-    /// The same; edges carry no data.
+    /// As above; edges carry no data.
     12030 fn cuGraphAddDependencies_v2(graph: Handle, from: In<Handle>, to: In<Handle>, _data: usize, count: usize) {
         change_edges(graph, from, to, count, true)
     }
@@ -439,61 +439,61 @@ entry_points! {
     10000 fn cuGraphRemoveDependencies(graph: Handle, from: In<Handle>, to: In<Handle>, count: usize) {
         change_edges(graph, from, to, count, false)
     }
-    /// The same; edges carry no data.
+    /// As above; edges carry no data.
     12030 fn cuGraphRemoveDependencies_v2(graph: Handle, from: In<Handle>, to: In<Handle>, _data: usize, count: usize) {
         change_edges(graph, from, to, count, false)
     }
-    /// What a node does.
+    /// The type of a node.
     10000 fn cuGraphNodeGetType(node: Handle, out: Out<u32>) {
         with(|state| out.put(kind(&state.node(node)?.work)))
     }
-    /// The launch of a kernel's node, without the arguments.
+    /// The launch of a kernel node, without the arguments.
     12000 fn cuGraphKernelNodeGetParams_v2(node: Handle, out: Out<KernelNodeParams>) {
         with(|state| out.put(kernel_params(state, node)?))
     }
-    /// The copy of a node, by unified addresses.
+    /// The parameters of a copy node, with unified addresses.
     10000 fn cuGraphMemcpyNodeGetParams(node: Handle, out: Out<Memcpy3d>) {
         with(|state| match &state.node(node)?.work {
             Work::Copy(copy) => out.put(copy_params(copy)),
             _ => Err(Fault::silent(INVALID_VALUE)),
         })
     }
-    /// The fill of a node.
+    /// The parameters of a fill node.
     10000 fn cuGraphMemsetNodeGetParams(node: Handle, out: Out<MemsetNodeParams>) {
         with(|state| match &state.node(node)?.work {
             Work::Fill(fill) => out.put(fill_params(fill)),
             _ => Err(Fault::silent(INVALID_VALUE)),
         })
     }
-    /// Replaces a kernel's launch.
+    /// Replaces a kernel node's launch.
     12000 fn cuGraphKernelNodeSetParams_v2(node: Handle, params: In<KernelNodeParams>) {
         with_context(|state, _| { let work = launch_of(state, params)?; state.set_work(node, work) })
     }
-    /// Replaces a copy.
+    /// Replaces a node's copy.
     10000 fn cuGraphMemcpyNodeSetParams(node: Handle, copy: In<Memcpy3d>) {
         with_context(|state, _| { let work = copy_3d(copy)?; state.set_work(node, work) })
     }
-    /// Replaces a fill.
+    /// Replaces a node's fill.
     10000 fn cuGraphMemsetNodeSetParams(node: Handle, params: In<MemsetNodeParams>) {
         with_context(|state, _| { let work = fill_of(params)?; state.set_work(node, work) })
     }
-    /// Replaces a function.
+    /// Replaces a node's function.
     10000 fn cuGraphHostNodeSetParams(node: Handle, params: In<[usize; 2]>) {
         with_context(|state, _| { let work = call_of(params)?; state.set_work(node, work) })
     }
-    /// Replaces a kernel's launch in what was instantiated.
+    /// Replaces a kernel's launch in an instantiated graph.
     12000 fn cuGraphExecKernelNodeSetParams_v2(executable: Handle, node: Handle, params: In<KernelNodeParams>) {
         with_context(|state, _| { let work = launch_of(state, params)?; state.set_executable_work(executable, node, work) })
     }
-    /// Replaces a copy in what was instantiated.
+    /// Replaces a copy in an instantiated graph.
     10020 fn cuGraphExecMemcpyNodeSetParams(executable: Handle, node: Handle, copy: In<Memcpy3d>, _context: Handle) {
         with_context(|state, _| { let work = copy_3d(copy)?; state.set_executable_work(executable, node, work) })
     }
-    /// Replaces a fill in what was instantiated.
+    /// Replaces a fill in an instantiated graph.
     10020 fn cuGraphExecMemsetNodeSetParams(executable: Handle, node: Handle, params: In<MemsetNodeParams>, _context: Handle) {
         with_context(|state, _| { let work = fill_of(params)?; state.set_executable_work(executable, node, work) })
     }
-    /// Replaces a function in what was instantiated.
+    /// Replaces a function in an instantiated graph.
     10020 fn cuGraphExecHostNodeSetParams(executable: Handle, node: Handle, params: In<[usize; 2]>) {
         with_context(|state, _| { let work = call_of(params)?; state.set_executable_work(executable, node, work) })
     }

@@ -1,35 +1,36 @@
-//! The client's memory and functions: the only file that follows a pointer.
+//! The client's memory and functions: the only file that dereferences its pointers.
 //!
-//! The C interface promises what a null pointer means and no more: as with NVIDIA's driver, any other pointer that a client
-//! passes for host memory has to be one. Device pointers and handles are never followed; they are looked up in tables.
+//! As with NVIDIA's driver, a null pointer is detected, and any other pointer that a client passes as host memory must
+//! be valid. Device pointers and handles are never dereferenced but looked up in tables.
 use std::ffi::{CStr, c_char, c_void};
 
 #[cfg(target_os = "linux")]
 use crate::error::OUT_OF_MEMORY;
 use crate::error::{Answer, Fault, INVALID_VALUE};
 
-/// Below it no system maps memory (Linux: `vm.mmap_min_addr`): such a number is a null pointer plus an offset.
+/// No system maps memory below this address (Linux: `vm.mmap_min_addr`): a smaller number is a null pointer plus an
+/// offset.
 const LOWEST: usize = 64 << 10;
 
-/// From here on no system gives a process memory (x86-64 with five levels of pages: 2^56; the Arm architecture: 2^52).
+/// No system gives a process memory from this address on (x86-64 with five-level paging: 2^56; Arm: 2^52).
 const HIGHEST: usize = 1 << 56;
 
-/// Numbers, and structs of numbers, as C lays them out: any bits are a value.
+/// Numbers, and structs of numbers in C's layout: every bit pattern is valid.
 ///
 /// # Safety
-/// The type has no padding that is read and no bits that are not a value.
+/// The type must have no padding that is read, and every bit pattern must be a valid value.
 pub unsafe trait Plain: Copy {}
 macro_rules! plain {
     ($($kind:ty),*) => {
-        // SAFETY: integers and floating-point numbers, of which any bits are a value.
+        // SAFETY: integers and floating-point numbers, of which every bit pattern is valid.
         $(unsafe impl Plain for $kind {})*
     };
 }
 plain!(u8, u16, u32, i32, u64, usize, f32, f64);
-// SAFETY: as its elements, without anything between them.
+// SAFETY: an array is its elements without gaps.
 unsafe impl<T: Plain, const N: usize> Plain for [T; N] {}
 
-/// A struct of the driver's C header, of which every field is a number.
+/// A struct of the driver's C header whose fields are all numbers.
 macro_rules! plain_struct {
     ($(#[$doc:meta])* pub struct $name:ident { $(pub $field:ident: $kind:ty,)* }) => {
         $(#[$doc])*
@@ -40,18 +41,18 @@ macro_rules! plain_struct {
             const fn number<T: crate::host::Plain>() {}
             $(number::<$kind>();)*
         };
-        // SAFETY: all fields are plain (checked above), and what is between them is never read.
+        // SAFETY: all fields are plain (checked above), and padding is never read.
         unsafe impl crate::host::Plain for $name {}
     };
 }
 pub(crate) use plain_struct;
 
-/// Where the driver reads one value or several: `const T*`.
+/// A pointer that the driver reads one or several values through: `const T*`.
 #[repr(transparent)]
 #[derive(Clone, Copy)]
 pub struct In<T>(*const T);
 
-/// Where the driver writes one value or several, and may read what is there: `T*`.
+/// A pointer that the driver writes one or several values through, and may read: `T*`.
 #[repr(transparent)]
 #[derive(Clone, Copy)]
 pub struct Out<T>(*mut T);
@@ -66,7 +67,7 @@ pub type HostFunction = Option<unsafe extern "C" fn(*mut c_void)>;
 /// What `cuStreamAddCallback` takes, or null.
 pub type StreamCallback = Option<unsafe extern "C" fn(usize, u32, *mut c_void)>;
 
-/// That an address may be one of the client's memory, and so may that of the last byte behind it.
+/// Checks that an address can be one of client memory, and so can that of the last byte.
 fn mapped(address: usize, bytes: usize) -> Answer {
     let end = address.checked_add(bytes);
     match address >= LOWEST && end.is_some_and(|end| end <= HIGHEST) {
@@ -89,7 +90,8 @@ impl<T: Plain> In<T> {
     }
     pub fn get(self) -> Result<T, Fault> {
         mapped(self.0 as usize, 1)?;
-        // SAFETY: not null, so the client guarantees that a T is there; any bits are a T, at any alignment.
+        // SAFETY: not null, so the client guarantees that it points to a T; every bit pattern is valid, at any
+        // alignment.
         Ok(unsafe { self.0.read_unaligned() })
     }
     /// The values of an array.
@@ -99,7 +101,7 @@ impl<T: Plain> In<T> {
         }
         let bytes = count.checked_mul(size_of::<T>());
         mapped(self.0 as usize, bytes.ok_or(Fault::silent(INVALID_VALUE))?)?;
-        // SAFETY: not null, so the client guarantees that so many are there; any bits are values, at any alignment.
+        // SAFETY: not null, so the client guarantees this many elements; every bit pattern is valid, at any alignment.
         let one = |index| unsafe { self.0.wrapping_add(index).read_unaligned() };
         Ok((0..count).map(one).collect())
     }
@@ -117,7 +119,7 @@ impl<T: Plain> Out<T> {
     pub fn address(self) -> usize {
         self.0 as usize
     }
-    /// That a value can be written, before anything is done.
+    /// Checks that a value can be written, before the call has any effect.
     pub fn check(self) -> Answer {
         mapped(self.0 as usize, 1)
     }
@@ -127,7 +129,7 @@ impl<T: Plain> Out<T> {
     pub fn put(self, value: T) -> Answer {
         self.put_at(0, value)
     }
-    /// Nothing if the client does not want it.
+    /// Does nothing if the client passed null.
     pub fn put_if_wanted(self, value: T) -> Answer {
         match self.is_null() {
             true => Ok(()),
@@ -140,7 +142,7 @@ impl<T: Plain> Out<T> {
         unsafe { self.0.wrapping_add(index).write_unaligned(value) };
         Ok(())
     }
-    /// As many values as there are, from the first place on.
+    /// Writes all values, starting at the first element.
     pub fn put_all(self, values: &[T]) -> Answer {
         let mut all = values.iter().enumerate();
         all.try_for_each(|(index, &value)| self.put_at(index, value))
@@ -148,7 +150,7 @@ impl<T: Plain> Out<T> {
 }
 
 impl Out<u8> {
-    /// Text with a NUL behind it, cut to the room that there is.
+    /// Writes a NUL-terminated text, truncated to the buffer.
     pub fn put_text(self, text: &str, room: usize) -> Answer {
         let Some(most) = room.checked_sub(1) else {
             return Err(Fault::silent(INVALID_VALUE));
@@ -165,29 +167,29 @@ impl Text {
     }
     pub fn get(self) -> Result<String, Fault> {
         mapped(self.0 as usize, 1)?;
-        // SAFETY: not null, so the client guarantees that a NUL-terminated string is there.
+        // SAFETY: not null, so the client guarantees a NUL-terminated string.
         let text = unsafe { CStr::from_ptr(self.0) };
         Ok(text.to_string_lossy().into_owned())
     }
 }
 
-/// Bytes of the host's memory, copied from an address on.
+/// Copies host memory at an address into a slice.
 pub fn read(address: u64, into: &mut [u8]) -> Answer {
     if into.is_empty() {
         return Ok(());
     }
     mapped(address as usize, into.len())?;
-    // SAFETY: not null, so the client guarantees that so many bytes are there; nobody else has `into`.
+    // SAFETY: not null, so the client guarantees this many bytes; `into` is borrowed exclusively.
     unsafe {
         std::ptr::copy(address as usize as *const u8, into.as_mut_ptr(), into.len());
     }
     Ok(())
 }
 
-/// The same as a vector, which is not allocated for an address that cannot be one.
+/// The same into a vector, which is only allocated if the address is plausible.
 ///
 /// # Errors
-/// `CUDA_ERROR_INVALID_VALUE` as well if there is not so much memory.
+/// `CUDA_ERROR_INVALID_VALUE`, also if there is not enough memory.
 pub fn bytes(address: u64, count: usize) -> Result<Vec<u8>, Fault> {
     let mut bytes = Vec::new();
     if count == 0 {
@@ -196,7 +198,7 @@ pub fn bytes(address: u64, count: usize) -> Result<Vec<u8>, Fault> {
     mapped(address as usize, count)?;
     let reserved = bytes.try_reserve_exact(count);
     reserved.map_err(|_| Fault::silent(INVALID_VALUE))?;
-    // SAFETY: not null, so the client guarantees that so many bytes are there; `bytes` has room for them, and all are written.
+    // SAFETY: not null, so the client guarantees this many bytes; `bytes` has the capacity, and all are written.
     unsafe {
         std::ptr::copy(address as usize as *const u8, bytes.as_mut_ptr(), count);
         bytes.set_len(count);
@@ -204,27 +206,27 @@ pub fn bytes(address: u64, count: usize) -> Result<Vec<u8>, Fault> {
     Ok(bytes)
 }
 
-/// The same towards the host.
+/// Copies bytes to host memory.
 pub fn write(address: u64, bytes: &[u8]) -> Answer {
     if bytes.is_empty() {
         return Ok(());
     }
     mapped(address as usize, bytes.len())?;
-    // SAFETY: not null, so the client guarantees that there is room for so many bytes.
+    // SAFETY: not null, so the client guarantees room for this many bytes.
     unsafe {
         std::ptr::copy(bytes.as_ptr(), address as usize as *mut u8, bytes.len());
     }
     Ok(())
 }
 
-/// From one place of the host's memory to another; they may overlap.
+/// Copies within host memory; source and destination may overlap.
 pub fn copy(from: u64, to: u64, bytes: u64) -> Answer {
     if bytes == 0 {
         return Ok(());
     }
     mapped(from as usize, bytes as usize)?;
     mapped(to as usize, bytes as usize)?;
-    // SAFETY: neither is null, so the client guarantees that so many bytes are there.
+    // SAFETY: neither is null, so the client guarantees this many bytes.
     unsafe {
         std::ptr::copy(
             from as usize as *const u8,
@@ -235,7 +237,7 @@ pub fn copy(from: u64, to: u64, bytes: u64) -> Answer {
     Ok(())
 }
 
-/// Pages of this process at an address that the driver chose; they are unmapped when it is dropped.
+/// Pages of this process at an address that the driver chose, unmapped on drop.
 #[cfg(target_os = "linux")]
 #[derive(Debug)]
 pub struct Mapping {
@@ -248,7 +250,7 @@ impl Mapping {
     /// Zeroed pages that hold `bytes` bytes from `address` on.
     ///
     /// # Errors
-    /// `CUDA_ERROR_OUT_OF_MEMORY` if the system does not give them, or something else is there.
+    /// `CUDA_ERROR_OUT_OF_MEMORY` if the system refuses, or something else is mapped there.
     pub fn at(address: u64, bytes: usize) -> Result<Self, Fault> {
         const PAGE: usize = 4096;
         let start = address as usize / PAGE * PAGE;
@@ -257,11 +259,11 @@ impl Mapping {
         let none = || {
             Fault::of(
                 OUT_OF_MEMORY,
-                format!("the system has no {bytes} bytes at 0x{address:x}"),
+                format!("the system cannot map {bytes} bytes at 0x{address:x}"),
             )
         };
         let bytes = end.ok_or_else(none)? - start;
-        // SAFETY: the kernel chooses nothing and replaces nothing: with MAP_FIXED_NOREPLACE the pages are new, or the call fails.
+        // SAFETY: with MAP_FIXED_NOREPLACE nothing existing is replaced: the pages are new, or the call fails.
         let got = unsafe {
             libc::mmap(
                 start as *mut c_void,
@@ -282,7 +284,7 @@ impl Mapping {
             start: got as usize,
             bytes,
         };
-        // A kernel from before Linux 4.17 takes the address for a hint; what it gave instead is dropped.
+        // A Linux kernel before 4.17 takes the address as a hint; a mapping elsewhere is dropped.
         match mapping.start == start {
             true => Ok(mapping),
             false => Err(none()),
@@ -293,12 +295,12 @@ impl Mapping {
 #[cfg(target_os = "linux")]
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: pages that `at` has mapped; the client guarantees that it no longer uses memory that it has freed.
+        // SAFETY: pages that `at` mapped; the client guarantees not to use memory that it has freed.
         unsafe { libc::munmap(self.start as *mut c_void, self.bytes) };
     }
 }
 
-/// Elsewhere no process looks for a `libcuda.so.1`.
+/// On other systems no process loads `libcuda.so.1`.
 #[cfg(not(target_os = "linux"))]
 #[derive(Debug)]
 pub enum Mapping {}
@@ -315,17 +317,18 @@ impl Mapping {
     }
 }
 
-/// A function of the client, or null, that is stored at an address of its memory.
+/// A function pointer of the client, possibly null, stored at an address.
 pub fn function_at(address: usize) -> Result<HostFunction, Fault> {
     match In::<usize>::at(address).get()? {
         0 => return Ok(None),
         function => mapped(function, 1)?,
     }
-    // SAFETY: neither is null, so the client guarantees that a function's address is there, which an `Option` of one may be.
+    // SAFETY: the address is not null, so the client guarantees a function pointer there; an `Option` of one may be
+    // null.
     Ok(unsafe { (address as *const HostFunction).read_unaligned() })
 }
 
-/// That the client has all of this memory: what it registers has to be there.
+/// Checks that all of this memory is mapped: registered memory must exist.
 pub fn check_mapped(address: u64, bytes: usize) -> Answer {
     mapped(address as usize, bytes)?;
     #[cfg(target_os = "linux")]
@@ -333,11 +336,11 @@ pub fn check_mapped(address: u64, bytes: usize) -> Answer {
         const PAGE: usize = 4096;
         let end = (address as usize + bytes).next_multiple_of(PAGE);
         let mut resident = [0; 4096];
-        // Piece by piece, so that a size of terabytes ends at the first page that is missing.
+        // In pieces, so that a size of terabytes stops at the first missing page.
         let pieces = (address as usize / PAGE * PAGE..end).step_by(resident.len() * PAGE);
         for start in pieces {
             let bytes = (end - start).min(resident.len() * PAGE);
-            // SAFETY: it reads nothing of the client, and `resident` has a byte for each page.
+            // SAFETY: mincore reads no client memory, and `resident` has a byte for each page.
             let code = unsafe { libc::mincore(start as *mut c_void, bytes, resident.as_mut_ptr()) };
             if code != 0 {
                 return Err(Fault::silent(INVALID_VALUE));
@@ -350,12 +353,12 @@ pub fn check_mapped(address: u64, bytes: usize) -> Answer {
 /// Calls a function of the client.
 pub fn call(function: HostFunction, argument: usize) {
     if let Some(function) = function {
-        // SAFETY: the client guarantees that it may be called with what it gave for it, on any thread.
+        // SAFETY: the client guarantees that the function may be called with this argument, on any thread.
         unsafe { function(argument as *mut c_void) };
     }
 }
 
-/// Calls what `cuStreamAddCallback` was given.
+/// Calls a callback of `cuStreamAddCallback`.
 pub fn call_back(function: StreamCallback, stream: usize, status: u32, argument: usize) {
     if let Some(function) = function {
         // SAFETY: as in `call`.
@@ -363,13 +366,13 @@ pub fn call_back(function: StreamCallback, stream: usize, status: u32, argument:
     }
 }
 
-/// Calls a function of this library by its address. It takes integers and pointers, at most twelve of them; C lets a caller
-/// pass more than are read.
+/// Calls a function of this library by address, with at most twelve integers and pointers. In C, a caller may pass more
+/// arguments than the function reads.
 #[cfg(test)]
 pub fn call_any(address: usize, [a, b, c, d, e, f, g, h, i, j, k, l]: [usize; 12]) -> u32 {
     type W = usize;
     type Any = extern "C" fn(W, W, W, W, W, W, W, W, W, W, W, W) -> u32;
-    // SAFETY: the caller's word that it is one of the functions that `entry_points!` exports.
+    // SAFETY: the caller guarantees that the address is that of a function exported by `entry_points!`.
     let call = unsafe { std::mem::transmute::<usize, Any>(address) };
     call(a, b, c, d, e, f, g, h, i, j, k, l)
 }

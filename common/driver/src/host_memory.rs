@@ -1,9 +1,9 @@
-//! Host memory that the driver knows: pinned, managed, or registered by the client. Kernels can read and write it.
+//! Host memory that the driver knows: pinned, managed, or registered by the client. Kernels can access it.
 //!
-//! A kernel reaches nothing but the emulator's buffers. So such memory has a buffer, too: it is given the host's bytes before
-//! each launch, and the bytes that the launch changed are written back after it. A launch is over when its call returns, so
-//! this is all that a client can observe. Memory that the driver allocates has one address for both sides, as CUDA's unified
-//! addressing has it: the pages are mapped where the buffer is.
+//! A kernel can only access the emulator's buffers. So each host allocation also has a buffer. Before each launch the
+//! buffer receives the host's bytes, and afterwards the bytes that the launch changed are written back. A launch is
+//! complete when its call returns, so a client can observe no difference. Memory that the driver allocates has the same
+//! address on both sides, as in CUDA's unified addressing: its pages are mapped at the buffer's address.
 use crate::entry::entry_points;
 use crate::error::{
     Answer, Fault, HOST_MEMORY_ALREADY_REGISTERED, HOST_MEMORY_NOT_REGISTERED, INVALID_VALUE,
@@ -12,11 +12,11 @@ use crate::host::{self, Mapping, Out};
 use crate::state::{State, with_context};
 use crate::table::Handle;
 
-/// Memory of the host that the driver knows.
+/// A host allocation that the driver knows.
 pub struct HostMemory {
     bytes: usize,
     pub origin: Origin,
-    /// Where a kernel finds it; registered memory has none until its device address is asked for.
+    /// Its buffer; registered memory has none until its device address is requested.
     buffer: Option<emulator::Buffer>,
     pub context: Handle,
     /// The pool that it is from; 0 for none.
@@ -39,11 +39,11 @@ pub enum Origin {
     Pooled(#[allow(dead_code)] Mapping),
     /// `cuMemAllocManaged`, or from a pool of managed memory.
     Managed(#[allow(dead_code)] Mapping),
-    /// `cuMemHostRegister`: the client's.
+    /// `cuMemHostRegister`: owned by the client.
     Registered,
 }
 
-/// A launch's view of host memory: where it is on the host, its buffer, and the bytes that the kernel was given.
+/// Host memory during a launch: host address, buffer, and the bytes that the kernel received.
 pub type Given = Vec<(u64, emulator::Buffer, Vec<u8>)>;
 
 /// All flags of `cuMemHostAlloc`: portable, mapped, write-combined.
@@ -66,7 +66,7 @@ impl State {
         }
         let buffer = self.named_buffer(bytes)?;
         let address = buffer.address();
-        // No other buffer is within 1 MiB, so that no page is wanted twice.
+        // Buffers are at least 1 MiB apart, so no page is mapped twice.
         let mapping = match Mapping::at(address, bytes) {
             Ok(mapping) => mapping,
             Err(fault) => {
@@ -88,19 +88,19 @@ impl State {
         Ok(address)
     }
 
-    /// The memory of the host that an address is in, with its first address.
+    /// The host allocation that contains an address, and where it begins.
     fn host_memory(&self, address: u64) -> Option<(u64, &HostMemory)> {
         let (&start, memory) = self.host.range(..=address).next_back()?;
         (address - start < memory.bytes as u64).then_some((start, memory))
     }
 
-    /// First address and bytes of the host's memory that an address is in.
+    /// The range of the host allocation that contains an address.
     pub fn host_range(&self, address: u64) -> Option<(u64, usize)> {
         let (start, memory) = self.host_memory(address)?;
         Some((start, memory.bytes))
     }
 
-    /// Whether an address is in memory of `cuMemAllocManaged`.
+    /// Whether an address is in managed memory.
     pub fn is_managed(&self, address: u64) -> bool {
         let found = self.host_memory(address);
         found.is_some_and(|(_, memory)| matches!(memory.origin, Origin::Managed(_)))
@@ -112,7 +112,7 @@ impl State {
         Some([memory.context, memory.pool])
     }
 
-    /// Where the host has the byte at a device address, if both sides share it, and how many bytes follow it.
+    /// The host address of a device address, if both sides share it, and how many bytes follow.
     pub fn on_host(&self, device: u64) -> Option<(u64, u64)> {
         let (base, bytes) = self.range(device).ok()?;
         let mut all = self.host.iter();
@@ -123,13 +123,13 @@ impl State {
         Some((start + (device - base), bytes as u64 - (device - base)))
     }
 
-    /// Where a kernel finds the byte at a host address.
+    /// The device address of a host address.
     pub fn on_device(&self, host: u64) -> Option<u64> {
         let (start, memory) = self.host_memory(host)?;
         Some(memory.buffer.as_ref()?.address() + (host - start))
     }
 
-    /// The device address of host memory; registered memory gets its buffer now.
+    /// The device address of host memory; this creates the buffer of registered memory.
     fn mapped(&mut self, host: u64) -> Result<u64, Fault> {
         let (start, memory) = self.host_memory(host).ok_or(Fault::silent(INVALID_VALUE))?;
         if memory.buffer.is_none() {
@@ -141,7 +141,7 @@ impl State {
         self.on_device(host).ok_or(Fault::silent(INVALID_VALUE))
     }
 
-    /// Forgets host memory of this kind at its first address, and unmaps it if it was the driver's.
+    /// Removes host memory of this kind, given its first address, and unmaps it if the driver allocated it.
     pub fn free_on_host(&mut self, address: u64, of: fn(&Origin) -> bool, wrong: u32) -> Answer {
         match self.host.get(&address) {
             Some(memory) if of(&memory.origin) => {}
@@ -154,18 +154,18 @@ impl State {
         }
     }
 
-    /// The same with all that a context has.
+    /// The same for everything that a context owns.
     pub fn free_all_on_host_of(&mut self, context: Handle) {
         let its = self.host.iter();
         let its = its.filter(|(_, memory)| memory.context == context);
         let its: Vec<u64> = its.map(|(&address, _)| address).collect();
         for address in its {
-            // It is there, so that nothing can go wrong.
+            // It exists, so this cannot fail.
             let _ = self.free_on_host(address, |_| true, INVALID_VALUE);
         }
     }
 
-    /// Gives kernels what the host has written.
+    /// Copies what the host has written to the buffers.
     pub fn give_to_device(&mut self) -> Result<Given, Fault> {
         let mut given = Given::new();
         for (&start, memory) in &self.host {
@@ -182,7 +182,7 @@ impl State {
         Ok(given)
     }
 
-    /// Gives the host what a kernel has changed, and nothing else: other threads may have written there meanwhile.
+    /// Copies back what the kernel has changed and nothing else: other threads may have written in the meantime.
     pub fn give_to_host(&self, given: Given) -> Answer {
         for (start, buffer, before) in given {
             let after = self.gpu.bytes(&buffer)?;
@@ -198,16 +198,16 @@ fn unmapped(start: u64, fault: Fault) -> Fault {
     Fault::of(
         fault.code,
         format!(
-            "the program has freed memory at 0x{start:x} that is still registered: call cuMemHostUnregister before"
+            "the program has freed memory at 0x{start:x} that is still registered: call cuMemHostUnregister first"
         ),
     )
 }
 
-/// The runs of bytes of `after` that `before` does not have, each with its offset.
+/// The runs of bytes in which `after` differs from `before`, each with its offset.
 fn changes<'a>(before: &[u8], after: &'a [u8]) -> Vec<(usize, &'a [u8])> {
     let mut all = Vec::new();
     let mut at = 0;
-    // A page at a time, since most pages of much memory are as they were.
+    // Page by page, since most pages are unchanged.
     for (old, new) in before.chunks(4096).zip(after.chunks(4096)) {
         if old != new {
             let mut from = 0;
@@ -244,15 +244,16 @@ fn allocate(address: Out<u64>, bytes: usize, flags: u32) -> Answer {
 }
 
 entry_points! {
-    /// Pinned memory of the host.
+    /// Allocates pinned host memory.
     3020 fn cuMemAllocHost_v2(address: Out<u64>, bytes: usize) { allocate(address, bytes, 0) }
-    /// The same. It is mapped and portable whatever the flags say.
+    /// As above. It is mapped and portable whatever the flags say.
     2020 fn cuMemHostAlloc(address: Out<u64>, bytes: usize, flags: u32) { allocate(address, bytes, flags) }
-    /// Frees it.
+    /// Frees pinned host memory.
     2000 fn cuMemFreeHost(address: u64) {
         with_context(|state, _| state.free_on_host(address, |of| matches!(of, Origin::Pinned(_)), INVALID_VALUE))
     }
-    /// Managed memory, attached to all streams (1), to the host (2) or to one stream (4), which changes nothing here.
+    /// Allocates managed memory, attached to all streams (1), to the host (2) or to one stream (4), which has no effect
+    /// here.
     6000 fn cuMemAllocManaged(address: Out<u64>, bytes: usize, flags: u32) {
         with_context(|state, context| {
             address.check()?;
@@ -262,7 +263,7 @@ entry_points! {
             address.put(state.allocate_shared(bytes, context, 0, 0, Origin::Managed)?)
         })
     }
-    /// Memory of the client that is copied from and to, and that kernels may be given the device address of.
+    /// Registers memory of the client, so that kernels can be given a device address of it.
     6050 fn cuMemHostRegister_v2(address: u64, bytes: usize, flags: u32) {
         with_context(|state, context| {
             if address == 0 || bytes == 0 || flags & !REGISTER_FLAGS != 0 || address.checked_add(bytes as u64).is_none() {
@@ -277,13 +278,13 @@ entry_points! {
             Ok(())
         })
     }
-    /// Forgets it.
+    /// Unregisters it.
     4000 fn cuMemHostUnregister(address: u64) {
         with_context(|state, _| {
             state.free_on_host(address, |of| matches!(of, Origin::Registered), HOST_MEMORY_NOT_REGISTERED)
         })
     }
-    /// The address by which a kernel reads the host's memory: the same, except for registered memory.
+    /// The device address of host memory: the same address, except for registered memory.
     3020 fn cuMemHostGetDevicePointer_v2(address: Out<u64>, host: u64, flags: u32) {
         with_context(|state, _| {
             address.check()?;
@@ -293,26 +294,26 @@ entry_points! {
             }
         })
     }
-    /// How it was allocated.
+    /// The flags of its allocation.
     2030 fn cuMemHostGetFlags(flags: Out<u32>, host: u64) {
         with_context(|state, _| {
             let (_, memory) = state.host_memory(host).ok_or(Fault::silent(INVALID_VALUE))?;
             flags.put(memory.flags)
         })
     }
-    /// A hint that changes nothing here.
+    /// A hint without effect here.
     8000 fn cuMemAdvise(address: u64, bytes: usize, _advice: u32, _device: i32) { hint(address, bytes) }
-    /// A hint that changes nothing here.
+    /// A hint without effect here.
     12020 fn cuMemAdvise_v2(address: u64, bytes: usize, _advice: u32, _location: u64) { hint(address, bytes) }
-    /// A hint that changes nothing here.
+    /// A hint without effect here.
     8000 fn cuMemPrefetchAsync(address: u64, bytes: usize, _device: i32, _stream: Handle) { hint(address, bytes) }
-    /// A hint that changes nothing here.
+    /// A hint without effect here.
     12020 fn cuMemPrefetchAsync_v2(address: u64, bytes: usize, _location: u64, _flags: u32, _stream: Handle) {
         hint(address, bytes)
     }
 }
 
-/// What may be said of managed memory only.
+/// Checks a hint, which is only valid for managed memory.
 fn hint(address: u64, bytes: usize) -> Answer {
     with_context(|state, _| {
         let found = state

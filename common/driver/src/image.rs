@@ -1,19 +1,20 @@
-//! What a module is loaded from: PTX as text, or a fatbin that holds some. Machine code cannot run here.
+//! What a module is loaded from: PTX text, or a fatbin that contains PTX. Machine code cannot run here.
 use crate::error::{FILE_NOT_FOUND, Fault, INVALID_IMAGE, INVALID_VALUE, NO_BINARY_FOR_GPU};
 use crate::host::{self, In, Text};
 
 const ELF: u32 = u32::from_le_bytes(*b"\x7fELF");
-/// Of a fatbin, and of the struct by which nvcc's programs point to one (`fatbinary_section.h`, `fatBinaryCtl.h`).
+/// Magic numbers of a fatbin, and of the struct in nvcc's programs that points to one (`fatbinary_section.h`,
+/// `fatBinaryCtl.h`).
 const FATBIN: u32 = 0xba55_ed50;
 const FATBIN_WRAPPER: u32 = 0x4662_43b1;
 /// Kinds of an entry of a fatbin.
 const KIND_PTX: u16 = 1;
-/// Flags of an entry that is compressed, by LZ4 and by zstd.
+/// Flags of a compressed entry: LZ4, zstd.
 const COMPRESSED: u64 = 0x2000 | 0x8000;
-/// More than any fatbin has.
+/// Larger than any fatbin.
 const MOST: u64 = 1 << 30;
 
-/// How to get PTX from the compilers that make machine code.
+/// How to get PTX from compilers that otherwise emit machine code.
 const REMEDY: &str = "PTX is needed: this is machine code, which only a GPU runs. NVRTC writes PTX for --gpu-architecture=compute_90a \
      (nvrtcGetPTX; in cuda.core Program.compile(\"ptx\")), nvcc with -ptx or -gencode arch=compute_90a,code=compute_90a";
 
@@ -22,7 +23,7 @@ pub fn ptx_at(address: usize) -> Result<String, Fault> {
     if address == 0 {
         return Err(Fault::silent(INVALID_VALUE));
     }
-    // One byte at a time: a short text may end where the client's memory does.
+    // One byte at a time: a short text may end at the end of mapped memory.
     let mut magic = [0; 4];
     for (offset, byte) in magic.iter_mut().enumerate() {
         *byte = In::<u8>::at(address.wrapping_add(offset)).get()?;
@@ -63,7 +64,7 @@ pub fn ptx_of_bytes(bytes: &[u8]) -> Result<String, Fault> {
     }
 }
 
-/// What is before the first NUL.
+/// The text before the first NUL.
 fn text(bytes: &[u8]) -> String {
     let text = bytes.split(|&byte| byte == 0).next().unwrap_or_default();
     String::from_utf8_lossy(text).into_owned()
@@ -88,7 +89,7 @@ fn ptx_in_fatbin_at(address: usize) -> Result<String, Fault> {
     ptx_in_fatbin(&host::bytes(address as u64, size as usize)?)
 }
 
-/// The PTX for the newest architecture in a fatbin: a head of 16 bytes, then entries, each with a head of its own.
+/// The PTX for the newest architecture in a fatbin: a 16-byte header, then entries, each with its own header.
 fn ptx_in_fatbin(bytes: &[u8]) -> Result<String, Fault> {
     let wrong = Fault::silent(INVALID_IMAGE);
     let mut at = number::<2>(bytes, 6).ok_or(wrong.clone())? as usize;
@@ -112,7 +113,7 @@ fn ptx_in_fatbin(bytes: &[u8]) -> Result<String, Fault> {
             if flags & COMPRESSED != 0 {
                 compressed = true;
             } else if best.as_ref().is_none_or(|(known, _)| *known < arch) {
-                // Text, whatever it begins with: a fatbin has no fatbins in it.
+                // This is text even if it begins like a fatbin: fatbins do not nest.
                 best = Some((arch, text(body)));
             }
         }

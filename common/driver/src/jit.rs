@@ -1,4 +1,4 @@
-//! Options of the driver's compiler: the logs that a client wants, and nothing else that matters here.
+//! Options of the driver's JIT compiler: only the log buffers matter here.
 use crate::error::{Answer, Fault, INVALID_VALUE};
 use crate::host::{In, Out};
 
@@ -7,26 +7,26 @@ const INFO_LOG_BUFFER: u32 = 3;
 const INFO_LOG_BYTES: u32 = 4;
 const ERROR_LOG_BUFFER: u32 = 5;
 const ERROR_LOG_BYTES: u32 = 6;
-/// More than there are.
+/// More options than there are.
 const MOST: u32 = 256;
 
-/// Where the logs go.
+/// The log buffers.
 #[derive(Clone, Copy, Default)]
 pub struct JitOptions {
     info: Log,
     error: Log,
 }
 
-/// A buffer of the client, and where its length is given and then taken.
+/// A buffer of the client; the option's value is its size before the call and the bytes written after it.
 #[derive(Clone, Copy, Default)]
 struct Log {
     buffer: usize,
-    /// Address of the option's value, which becomes the bytes that were written.
+    /// Address of the option's value, which receives the number of bytes written.
     length: usize,
 }
 
 impl JitOptions {
-    /// From the two arrays.
+    /// Parses the two arrays.
     pub fn read(count: u32, options: In<u32>, values: Out<usize>) -> Result<Self, Fault> {
         if count > MOST {
             return Err(Fault::silent(INVALID_VALUE));
@@ -45,7 +45,7 @@ impl JitOptions {
         Ok(this)
     }
 
-    /// Hands a result on, after an error has been written to the log.
+    /// Passes a result on; an error is written to the log first.
     pub fn log<T>(&self, result: Result<T, Fault>, done: impl FnOnce(T) -> Answer) -> Answer {
         let why = match &result {
             Ok(_) => "",
@@ -62,7 +62,7 @@ impl Log {
         if self.buffer == 0 || self.length == 0 {
             return Ok(());
         }
-        // The value is a number of 32 bits in the place of a pointer.
+        // The value is a 32-bit number in place of a pointer.
         let room = In::<u32>::at(self.length).get()? as usize;
         if room > 0 {
             Out::<u8>::at(self.buffer).put_text(text, room)?;

@@ -1,4 +1,4 @@
-//! Launches: what a client passes, read as the PTX says, and what a kernel's fault makes of the context.
+//! Launches: arguments are read as the PTX declares them, and a kernel's fault puts the context into an error state.
 use emulator::{Finding, FindingKind, KernelArg, LaunchConfig};
 
 use crate::entry::entry_points;
@@ -50,8 +50,8 @@ plain_struct! {
 const COOPERATIVE: u32 = 2;
 const CLUSTER: u32 = 4;
 const PROGRAMMATIC_SERIALIZATION: u32 = 6;
-/// Those that change nothing here: none, L2, synchronization, scheduling of clusters, priority, memory synchronization
-/// domains, the preferred cluster, carveout.
+/// Attributes without effect here: none, L2, synchronization, cluster scheduling, priority, memory synchronization
+/// domains, preferred cluster size, carveout.
 const HINTS: [u32; 10] = [0, 1, 3, 5, 8, 9, 10, 11, 14, 16];
 const MOST_ATTRIBUTES: u32 = 64;
 
@@ -60,10 +60,10 @@ const END: usize = 0;
 const BUFFER: usize = 1;
 const BUFFER_BYTES: usize = 2;
 
-/// The most blocks of a cluster without `CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED`.
+/// The largest cluster without `CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED`.
 const PORTABLE_CLUSTER: u64 = 8;
 
-/// The arguments, as many bytes of each as the PTX declares.
+/// The arguments; the PTX declares how many bytes each has.
 fn arguments(kernel: &Kernel, list: In<usize>, extra: In<usize>) -> Result<Vec<Vec<u8>>, Fault> {
     let params = kernel.function.params();
     if params.is_empty() {
@@ -127,7 +127,7 @@ fn arguments(kernel: &Kernel, list: In<usize>, extra: In<usize>) -> Result<Vec<V
 }
 
 impl State {
-    /// A launch as it is described, with its arguments.
+    /// Prepares a launch from its configuration and arguments.
     pub fn prepare(
         &self,
         kernel: Handle,
@@ -144,7 +144,7 @@ impl State {
             return Err(Fault::of(
                 INVALID_VALUE,
                 format!(
-                    "{name}: {} bytes of dynamic shared memory, and {} are allowed; set CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES",
+                    "{name}: {} bytes of dynamic shared memory, but only {} are allowed; set CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES",
                     config.dynamic_shared, known.most_dynamic_shared
                 ),
             ));
@@ -166,7 +166,7 @@ impl State {
         })))
     }
 
-    /// Launches. A fault of the kernel is no error of this call but of all that follow, as on a GPU.
+    /// Launches. As on a GPU, a kernel's fault is not an error of this call but of all later ones.
     pub fn launch(&mut self, launch: &Launch) -> Answer {
         let kernel = self.kernel(launch.kernel)?;
         let function = kernel.function.clone();
@@ -204,7 +204,7 @@ impl State {
         }
     }
 
-    /// A kernel has gone wrong in the current context.
+    /// Puts the current context into an error state.
     fn fail(&mut self, code: u32) -> Answer {
         let context = self.current()?;
         if let Some(context) = self.contexts.get_mut(context) {
@@ -213,20 +213,20 @@ impl State {
         Ok(())
     }
 
-    /// What a wait for all work answers: all of it was done when it was enqueued.
+    /// The result of waiting for all work, which was done when it was enqueued.
     pub fn end_of_work(&mut self, _context: Handle) -> Answer {
         Ok(())
     }
 }
 
-/// What CUDA answers after such a fault.
+/// The error code that CUDA returns after such a fault.
 fn code_of(finding: &Finding) -> u32 {
     match finding.kind {
         FindingKind::OutOfBounds { .. } => ILLEGAL_ADDRESS,
         FindingKind::Misaligned(_) => MISALIGNED_ADDRESS,
         FindingKind::Deadlock { .. } => LAUNCH_TIMEOUT,
         FindingKind::Assertion { .. } => ASSERT,
-        // Every other one is "unspecified" on a GPU, too.
+        // On a GPU, too, every other fault is "unspecified".
         _ => LAUNCH_FAILED,
     }
 }
@@ -285,12 +285,12 @@ entry_points! {
         };
         launch(kernel, config, stream, list, extra)
     }
-    /// The same with attributes, such as clusters.
+    /// As above, with attributes such as the cluster size.
     11060 fn cuLaunchKernelEx(config: In<Config>, kernel: Handle, list: In<usize>, extra: In<usize>) {
         let config = config.get()?;
         launch(kernel, with_attributes(&config)?, config.stream, list, extra)
     }
-    /// The same with all blocks resident at the same time.
+    /// As above, with all blocks resident at the same time.
     9000 fn cuLaunchCooperativeKernel(
         kernel: Handle, grid_x: u32, grid_y: u32, grid_z: u32, block_x: u32, block_y: u32, block_z: u32,
         dynamic_shared: u32, stream: Handle, list: In<usize>,

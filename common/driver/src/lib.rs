@@ -2,19 +2,19 @@
 //!
 //! | file | what it answers |
 //! | --- | --- |
-//! | `host` | how is the client's memory read and written? |
+//! | `host` | how is the client's memory accessed? |
 //! | `nvrtc` | how does a program that asks NVRTC for machine code get PTX? |
 //! | `entry`, `proc_address`, `refusals` | how is a function exported, how is it found, and which are refused? |
-//! | `error`, `results`, `log` | what does a call answer, and what is said of it? |
+//! | `error`, `results`, `log` | what does a call return, and what is logged? |
 //! | `state`, `table` | what does the driver know, and what is a handle? |
-//! | `device`, `context` | which GPU, and who works on it? |
-//! | `module`, `image`, `jit`, `link`, `merge` | which kernels are there? |
-//! | `memory`, `host_memory`, `pool`, `pointer`, `copy` | where are bytes? |
+//! | `device`, `context` | which GPU, and which contexts use it? |
+//! | `module`, `image`, `jit`, `link`, `merge` | how are kernels loaded? |
+//! | `memory`, `host_memory`, `pool`, `pointer`, `copy` | where is memory? |
 //! | `stream`, `event`, `graph`, `graph_node`, `graph_memory` | what happens in which order? |
-//! | `launch`, `occupancy`, `tensor_map` | what does a kernel get? |
+//! | `launch`, `occupancy`, `tensor_map` | how is a kernel launched? |
 //! | `report` | what is printed of a launch? |
 #![allow(unsafe_code)] // A C interface is unsafe by nature: it is confined to `host.rs` and `nvrtc.rs`.
-#![allow(missing_docs)] // Of C's functions NVIDIA's documentation is the reference.
+#![allow(missing_docs)] // The C functions are documented by NVIDIA.
 
 mod context;
 mod copy;

@@ -1,4 +1,5 @@
-//! The driver's linker. Its result, which a client takes for machine code, is PTX: one text, or several as one.
+//! The driver's linker. Its output, which a client takes for machine code, is PTX: a single text, or several merged
+//! into one.
 use crate::entry::entry_points;
 use crate::error::{Answer, Fault, INVALID_HANDLE, INVALID_VALUE, NOT_SUPPORTED};
 use crate::host::{self, In, Out, Text};
@@ -8,11 +9,11 @@ use crate::merge::merged;
 use crate::state::{State, with};
 use crate::table::Handle;
 
-/// What is to be linked.
+/// A linker's inputs and output.
 pub struct Link {
     options: JitOptions,
     inputs: Vec<String>,
-    /// With a NUL behind it, once it is complete; the client has its address until the link is destroyed.
+    /// The output, NUL-terminated, once it is complete; the client has its address until the link is destroyed.
     linked: Option<Vec<u8>>,
 }
 
@@ -21,7 +22,7 @@ const PTX: u32 = 1;
 const FATBINARY: u32 = 2;
 const LIBRARY: u32 = 4;
 
-/// How an archive begins, and the member that NVIDIA's device runtime has.
+/// The magic of an archive, and the member that identifies NVIDIA's device runtime.
 const ARCHIVE: &[u8] = b"!<arch>\n";
 const DEVICE_RUNTIME: &[u8] = b"cuda_device_runtime.o";
 
@@ -60,7 +61,7 @@ fn is_device_runtime(archive: &[u8]) -> bool {
 }
 
 entry_points! {
-    /// A linker.
+    /// Creates a linker.
     6050 fn cuLinkCreate_v2(count: u32, options: In<u32>, values: Out<usize>, link: Out<Handle>) {
         link.check()?;
         let options = JitOptions::read(count, options, values)?;
@@ -81,7 +82,7 @@ entry_points! {
         let bytes = image::read(&path.get()?)?;
         with(|state| add(state, link, kind, &bytes))
     }
-    /// The PTX, with its size; once, as on a GPU.
+    /// The PTX and its size; once, as on a GPU.
     5050 fn cuLinkComplete(link: Handle, image: Out<usize>, size: Out<usize>) {
         with(|state| {
             image.check()?;
@@ -98,7 +99,7 @@ entry_points! {
             })
         })
     }
-    /// Frees it.
+    /// Destroys a linker.
     5050 fn cuLinkDestroy(link: Handle) {
         with(|state| state.links.remove(link).map(|_| ()).ok_or(Fault::silent(INVALID_HANDLE)))
     }

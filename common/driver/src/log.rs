@@ -1,10 +1,10 @@
-//! What standard error is told: why a call was refused; with `GEMM_EMULATE_VERBOSE`, every call.
+//! What goes to standard error: why a call was refused; with `GEMM_EMULATE_VERBOSE`, every call.
 use std::io::{self, Write as _};
 use std::sync::OnceLock;
 
 use crate::error;
 
-/// The variable that asks for every call.
+/// The variable that enables logging of every call.
 const VERBOSE: &str = "GEMM_EMULATE_VERBOSE";
 
 fn verbose() -> bool {
@@ -14,19 +14,19 @@ fn verbose() -> bool {
     })
 }
 
-/// A line on standard error. A client may have closed it, and must not die of that.
+/// Writes a line to standard error. A client may have closed it; that must not end the program.
 fn line(text: &str) {
     let _ = writeln!(io::stderr(), "emulated GPU: {text}");
 }
 
-/// A call that succeeded.
+/// Logs a call that succeeded.
 pub fn called(name: &str) {
     if verbose() {
         line(name);
     }
 }
 
-/// A call that was refused. One whose code says it all is shown only if every call is.
+/// Logs a call that was refused. Without a reason, it is logged only if every call is.
 pub fn refused(name: &str, code: u32, why: Option<&str>) {
     if why.is_none() && !verbose() {
         return;
@@ -41,7 +41,7 @@ pub fn refused(name: &str, code: u32, why: Option<&str>) {
     }
 }
 
-/// What is not refused but may surprise.
+/// Logs something that succeeds but may surprise.
 pub fn remark(text: &str) {
     if verbose() {
         line(text);

@@ -12,7 +12,7 @@ use crate::table::Handle;
 pub struct Allocation {
     buffer: emulator::Buffer,
     pub context: Handle,
-    /// The pool that it is from.
+    /// The pool that it came from.
     pub pool: Handle,
 }
 
@@ -69,7 +69,7 @@ impl State {
         Ok(address)
     }
 
-    /// A buffer with the name that findings call it by: programs name no memory, so a number has to do.
+    /// A buffer with a name for findings to refer to: programs do not name memory, so it is numbered.
     pub fn named_buffer(&mut self, bytes: usize) -> Result<emulator::Buffer, Fault> {
         let name = format!("allocation {}", self.named + 1);
         let buffer = self.gpu.alloc(&name, bytes)?;
@@ -77,7 +77,7 @@ impl State {
         Ok(buffer)
     }
 
-    /// Frees what [`Self::allocate`] has allocated, managed memory, or memory from a pool; 0 is nothing.
+    /// Frees what [`Self::allocate`] allocated, or managed memory; ignores 0.
     pub fn free(&mut self, address: u64) -> Answer {
         if address == 0 {
             return Ok(());
@@ -108,7 +108,7 @@ impl State {
         self.free_all_on_host_of(context);
     }
 
-    /// First address and bytes of the memory that an address is in.
+    /// The allocation that contains an address: its first address and size.
     pub fn range(&self, address: u64) -> Result<(u64, usize), Fault> {
         let (buffer, _) = self.gpu.find(address).ok_or(Fault::silent(INVALID_VALUE))?;
         Ok((buffer.address(), buffer.len()))
@@ -193,7 +193,7 @@ fn place(kind: u32, host: u64, device: u64, offset: Option<u64>) -> Result<Place
         3 => {
             return Err(Fault::of(
                 NOT_SUPPORTED,
-                "CUDA arrays are not here; copy from and to device memory",
+                "CUDA arrays are not supported; copy from and to device memory",
             ));
         }
         _ => return Err(Fault::silent(INVALID_VALUE)),
@@ -269,11 +269,11 @@ pub fn set(to: u64, pitch: usize, value: u32, element: u8, width: usize, rows: u
 }
 
 entry_points! {
-    /// Allocates device memory, which is zeroed.
+    /// Allocates device memory, zeroed.
     3020 fn cuMemAlloc_v2(address: Out<u64>, bytes: usize) {
         with_context(|state, context| { address.check()?; address.put(state.allocate(bytes, context, 0)?) })
     }
-    /// The same in rows, padded to a multiple of 512 bytes.
+    /// As above, in rows padded to a multiple of 512 bytes.
     3020 fn cuMemAllocPitch_v2(address: Out<u64>, pitch: Out<usize>, width: usize, rows: usize, element: u32) {
         with_context(|state, context| {
             address.check()?;
@@ -288,9 +288,9 @@ entry_points! {
             pitch.put(row.unwrap_or(width))
         })
     }
-    /// Frees it.
+    /// Frees device memory.
     3020 fn cuMemFree_v2(address: u64) { with_context(|state, _| state.free(address)) }
-    /// Bytes that are free, and all.
+    /// Free and total bytes.
     3020 fn cuMemGetInfo_v2(free: Out<usize>, total: Out<usize>) {
         with_context(|state, _| {
             let all = state.gpu.options().limits.memory as usize;
@@ -299,7 +299,7 @@ entry_points! {
             total.put_if_wanted(all)
         })
     }
-    /// The memory that an address is in.
+    /// The allocation that contains an address.
     3020 fn cuMemGetAddressRange_v2(base: Out<u64>, bytes: Out<usize>, address: u64) {
         with_context(|state, _| {
             let range = state.range(address).map_err(|_| Fault::silent(NOT_FOUND))?;
@@ -307,43 +307,43 @@ entry_points! {
             bytes.put_if_wanted(range.1)
         })
     }
-    /// Copies between any two places.
+    /// Copies between any two addresses.
     4000 fn cuMemcpy(to: u64, from: u64, bytes: usize) {
         enqueue(LEGACY, flat(Place::Unified(from), Place::Unified(to), bytes))
     }
-    /// The same in the order of a stream.
+    /// As above, in stream order.
     4000 fn cuMemcpyAsync(to: u64, from: u64, bytes: usize, stream: Handle) {
         enqueue(stream, flat(Place::Unified(from), Place::Unified(to), bytes))
     }
-    /// From the host to the device.
+    /// Copies from the host to the device.
     3020 fn cuMemcpyHtoD_v2(to: u64, from: u64, bytes: usize) {
         enqueue(LEGACY, flat(Place::Host(from), Place::Device(to), bytes))
     }
-    /// The same in the order of a stream.
+    /// As above, in stream order.
     3020 fn cuMemcpyHtoDAsync_v2(to: u64, from: u64, bytes: usize, stream: Handle) {
         enqueue(stream, flat(Place::Host(from), Place::Device(to), bytes))
     }
-    /// From the device to the host.
+    /// Copies from the device to the host.
     3020 fn cuMemcpyDtoH_v2(to: u64, from: u64, bytes: usize) {
         enqueue(LEGACY, flat(Place::Device(from), Place::Host(to), bytes))
     }
-    /// The same in the order of a stream.
+    /// As above, in stream order.
     3020 fn cuMemcpyDtoHAsync_v2(to: u64, from: u64, bytes: usize, stream: Handle) {
         enqueue(stream, flat(Place::Device(from), Place::Host(to), bytes))
     }
-    /// Within the device.
+    /// Copies within the device.
     3020 fn cuMemcpyDtoD_v2(to: u64, from: u64, bytes: usize) {
         enqueue(LEGACY, flat(Place::Device(from), Place::Device(to), bytes))
     }
-    /// The same in the order of a stream.
+    /// As above, in stream order.
     3020 fn cuMemcpyDtoDAsync_v2(to: u64, from: u64, bytes: usize, stream: Handle) {
         enqueue(stream, flat(Place::Device(from), Place::Device(to), bytes))
     }
-    /// Between contexts, whose memory is one here.
+    /// Copies between contexts, which share memory here.
     4000 fn cuMemcpyPeer(to: u64, _to_context: Handle, from: u64, _from_context: Handle, bytes: usize) {
         enqueue(LEGACY, flat(Place::Device(from), Place::Device(to), bytes))
     }
-    /// The same in the order of a stream.
+    /// As above, in stream order.
     4000 fn cuMemcpyPeerAsync(to: u64, _to_context: Handle, from: u64, _from_context: Handle, bytes: usize, stream: Handle) {
         enqueue(stream, flat(Place::Device(from), Place::Device(to), bytes))
     }
@@ -362,29 +362,29 @@ entry_points! {
     }
     /// Rows.
     3020 fn cuMemcpy2D_v2(copy: In<Memcpy2d>) { enqueue(LEGACY, copy_2d(copy)?) }
-    /// Rows at any addresses.
+    /// Copies rows at any addresses.
     3020 fn cuMemcpy2DUnaligned_v2(copy: In<Memcpy2d>) { enqueue(LEGACY, copy_2d(copy)?) }
-    /// Rows in the order of a stream.
+    /// Copies rows, in stream order.
     3020 fn cuMemcpy2DAsync_v2(copy: In<Memcpy2d>, stream: Handle) { enqueue(stream, copy_2d(copy)?) }
-    /// Slices of rows.
+    /// Copies slices of rows.
     3020 fn cuMemcpy3D_v2(copy: In<Memcpy3d>) { enqueue(LEGACY, copy_3d(copy)?) }
-    /// Slices of rows in the order of a stream.
+    /// Copies slices of rows, in stream order.
     3020 fn cuMemcpy3DAsync_v2(copy: In<Memcpy3d>, stream: Handle) { enqueue(stream, copy_3d(copy)?) }
     /// Sets bytes.
     3020 fn cuMemsetD8_v2(to: u64, value: u8, count: usize) { enqueue(LEGACY, set(to, 0, value.into(), 1, count, 1)) }
-    /// Sets numbers of 16 bits.
+    /// Sets 16-bit values.
     3020 fn cuMemsetD16_v2(to: u64, value: u16, count: usize) { enqueue(LEGACY, set(to, 0, value.into(), 2, count, 1)) }
-    /// Sets numbers of 32 bits.
+    /// Sets 32-bit values.
     3020 fn cuMemsetD32_v2(to: u64, value: u32, count: usize) { enqueue(LEGACY, set(to, 0, value, 4, count, 1)) }
-    /// Sets bytes in the order of a stream.
+    /// Sets bytes in stream order.
     3020 fn cuMemsetD8Async(to: u64, value: u8, count: usize, stream: Handle) {
         enqueue(stream, set(to, 0, value.into(), 1, count, 1))
     }
-    /// Sets numbers of 16 bits in the order of a stream.
+    /// Sets 16-bit values in stream order.
     3020 fn cuMemsetD16Async(to: u64, value: u16, count: usize, stream: Handle) {
         enqueue(stream, set(to, 0, value.into(), 2, count, 1))
     }
-    /// Sets numbers of 32 bits in the order of a stream.
+    /// Sets 32-bit values in stream order.
     3020 fn cuMemsetD32Async(to: u64, value: u32, count: usize, stream: Handle) {
         enqueue(stream, set(to, 0, value, 4, count, 1))
     }
@@ -392,23 +392,23 @@ entry_points! {
     3020 fn cuMemsetD2D8_v2(to: u64, pitch: usize, value: u8, width: usize, rows: usize) {
         enqueue(LEGACY, set(to, pitch, value.into(), 1, width, rows))
     }
-    /// Sets rows of numbers of 16 bits.
+    /// Sets rows of 16-bit values.
     3020 fn cuMemsetD2D16_v2(to: u64, pitch: usize, value: u16, width: usize, rows: usize) {
         enqueue(LEGACY, set(to, pitch, value.into(), 2, width, rows))
     }
-    /// Sets rows of numbers of 32 bits.
+    /// Sets rows of 32-bit values.
     3020 fn cuMemsetD2D32_v2(to: u64, pitch: usize, value: u32, width: usize, rows: usize) {
         enqueue(LEGACY, set(to, pitch, value, 4, width, rows))
     }
-    /// Sets rows of bytes in the order of a stream.
+    /// Sets rows of bytes in stream order.
     3020 fn cuMemsetD2D8Async(to: u64, pitch: usize, value: u8, width: usize, rows: usize, stream: Handle) {
         enqueue(stream, set(to, pitch, value.into(), 1, width, rows))
     }
-    /// Sets rows of numbers of 16 bits in the order of a stream.
+    /// Sets rows of 16-bit values in stream order.
     3020 fn cuMemsetD2D16Async(to: u64, pitch: usize, value: u16, width: usize, rows: usize, stream: Handle) {
         enqueue(stream, set(to, pitch, value.into(), 2, width, rows))
     }
-    /// Sets rows of numbers of 32 bits in the order of a stream.
+    /// Sets rows of 32-bit values in stream order.
     3020 fn cuMemsetD2D32Async(to: u64, pitch: usize, value: u32, width: usize, rows: usize, stream: Handle) {
         enqueue(stream, set(to, pitch, value, 4, width, rows))
     }

@@ -1,8 +1,9 @@
-//! Merges several PTX texts into one: linking, where names are all that the texts share.
+//! Merges several PTX texts into one. This links them, since only names connect them.
 use crate::error::{Fault, INVALID_PTX};
 
-/// The texts as one module, with the newest `.version` and `.target` of all. Functions and variables that one text declares
-/// and another one has are found by their names. The second and later texts' `.file` numbers are moved behind those before.
+/// The texts as one module, with the newest `.version` and `.target`. Functions and variables that one text declares
+/// and another one defines are matched by name. `.file` numbers of the second and later texts are renumbered after
+/// those of the texts before.
 ///
 /// # Errors
 /// If there is no text.
@@ -30,7 +31,7 @@ fn several(texts: &[String]) -> Result<String, Fault> {
     let mut files = 0;
     for text in texts {
         let mut highest = files;
-        // What debuggers read: the emulator has no use for it, and its labels would be there twice.
+        // Debug sections are dropped: the emulator does not use them, and their labels would be defined twice.
         let mut in_section = false;
         for line in text.lines() {
             let words = line.trim_start();
@@ -81,7 +82,7 @@ fn moved(line: &str, by: u32) -> (String, u32) {
             }
             _ => out += piece,
         }
-        // Spaces between the word and its number are pieces of their own.
+        // Consecutive spaces between the word and its number yield empty pieces.
         after = matches!(word, ".file" | ".loc" | "inlined_at") || (after && word.is_empty());
     }
     (out, highest)

@@ -1,5 +1,5 @@
-//! PTX that is loaded, its kernels and its variables. A library is a module that belongs to no context, and a kernel of
-//! it is a function: the handles are the same.
+//! Loaded PTX, its kernels and its variables. A library is a module that belongs to no context, and its kernels are
+//! functions: the handles are the same.
 use std::collections::HashMap;
 use std::ffi::CString;
 use std::sync::Arc;
@@ -20,9 +20,9 @@ pub struct Loaded {
     /// 0 for a library.
     context: Handle,
     pub module: emulator::Module,
-    /// The text.
+    /// The PTX.
     pub ptx: Arc<str>,
-    /// Those that were asked for.
+    /// Kernels that were requested so far.
     kernels: HashMap<String, Handle>,
 }
 
@@ -37,13 +37,13 @@ pub struct Kernel {
     pub large_clusters: bool,
     /// `CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH`, `…_HEIGHT`, `…_DEPTH`; 0 for none.
     pub cluster: [u32; 3],
-    /// Attributes that change nothing here: carveout, cluster scheduling.
+    /// Attributes without effect here: carveout, cluster scheduling.
     preferences: [i32; 2],
-    /// Of a thread, by ptxas if it is found.
+    /// Registers per thread, if ptxas was found.
     registers: Option<u32>,
 }
 
-/// Dynamic shared memory that a kernel may have without asking for more.
+/// Dynamic shared memory that a kernel may use without requesting more.
 pub const SHARED_BY_DEFAULT: u32 = 48 << 10;
 
 impl State {
@@ -83,7 +83,7 @@ impl State {
             .filter(|(_, one)| one.context == context);
         let its: Vec<Handle> = its.map(|(handle, _)| handle).collect();
         for handle in its {
-            // They are there, so that nothing can go wrong.
+            // They exist, so this cannot fail.
             let _ = self.unload(handle);
         }
     }
@@ -115,7 +115,7 @@ impl State {
         if name.is_empty() {
             return Err(Fault::silent(INVALID_VALUE));
         }
-        // Clients probe for names; that one is not there is no news.
+        // Clients probe for names, so a missing one is not logged.
         if !loaded.module.functions().any(|known| known == name) {
             return Err(Fault::silent(NOT_FOUND));
         }
@@ -147,19 +147,19 @@ impl State {
             .collect()
     }
 
-    /// Address and bytes of a variable.
+    /// Address and size of a variable.
     fn global(&self, module: Handle, name: &str) -> Result<(u64, usize), Fault> {
         let buffer = self.loaded(module)?.module.global(name);
         let buffer = buffer.map_err(|_| Fault::silent(NOT_FOUND))?;
         Ok((buffer.address(), buffer.len()))
     }
 
-    /// The PTX that a kernel is from.
+    /// The PTX that a kernel was loaded from.
     pub fn ptx_of(&self, kernel: Handle) -> Result<Arc<str>, Fault> {
         Ok(self.loaded(self.kernel(kernel)?.module)?.ptx.clone())
     }
 
-    /// Registers of a thread: what ptxas says, or 0 where none is found.
+    /// Registers per thread according to ptxas; 0 if there is no ptxas.
     pub fn registers(&mut self, handle: Handle) -> Result<u32, Fault> {
         let kernel = self.kernel(handle)?;
         if let Some(known) = kernel.registers {
@@ -256,7 +256,7 @@ entry_points! {
     2000 fn cuModuleLoadData(module: Out<Handle>, image: usize) {
         load_data(module, image, &JitOptions::default())
     }
-    /// Loads PTX; the log's buffers are filled.
+    /// Loads PTX and fills the log buffers.
     2010 fn cuModuleLoadDataEx(module: Out<Handle>, image: usize, count: u32, options: In<u32>, values: Out<usize>) {
         load_data(module, image, &JitOptions::read(count, options, values)?)
     }
@@ -266,13 +266,13 @@ entry_points! {
     }
     /// Frees a module.
     2000 fn cuModuleUnload(module: Handle) { with(|state| state.unload(module)) }
-    /// PTX is read when a module is loaded, each kernel when it is first asked for.
+    /// Lazy loading: PTX is parsed when a module is loaded, each kernel when it is first requested.
     11070 fn cuModuleGetLoadingMode(mode: Out<u32>) { with(|_| mode.put(2)) }
     /// A kernel by its name in the PTX.
     2000 fn cuModuleGetFunction(function: Out<Handle>, module: Handle, name: Text) {
         with_context(|state, _| { function.check()?; function.put(state.function(module, &name.get()?)?) })
     }
-    /// How many kernels there are.
+    /// The number of kernels.
     12040 fn cuModuleGetFunctionCount(count: Out<u32>, module: Handle) {
         with(|state| count.put(state.loaded(module)?.module.functions().count() as u32))
     }
@@ -291,7 +291,7 @@ entry_points! {
             bytes.put_if_wanted(found.1)
         })
     }
-    /// Loads PTX for no context in particular.
+    /// Loads PTX independently of any context.
     12000 fn cuLibraryLoadData(
         library: Out<Handle>, image: usize,
         options: In<u32>, values: Out<usize>, count: u32,
@@ -304,7 +304,7 @@ entry_points! {
             options.log(ptx.and_then(|ptx| state.load(&ptx, 0)), |handle| library.put(handle))
         })
     }
-    /// The same from a file.
+    /// As above, from a file.
     12000 fn cuLibraryLoadFromFile(
         library: Out<Handle>, path: Text,
         options: In<u32>, values: Out<usize>, count: u32,
@@ -323,7 +323,7 @@ entry_points! {
     12000 fn cuLibraryGetKernel(kernel: Out<Handle>, library: Handle, name: Text) {
         with(|state| { kernel.check()?; kernel.put(state.function(library, &name.get()?)?) })
     }
-    /// How many kernels there are.
+    /// The number of kernels.
     12040 fn cuLibraryGetKernelCount(count: Out<u32>, library: Handle) {
         with(|state| count.put(state.loaded(library)?.module.functions().count() as u32))
     }
@@ -350,19 +350,19 @@ entry_points! {
     12000 fn cuKernelGetFunction(function: Out<Handle>, kernel: Handle) {
         with_context(|state, _| { state.kernel(kernel)?; function.put(kernel) })
     }
-    /// Its library.
+    /// The library of a kernel.
     12050 fn cuKernelGetLibrary(library: Out<Handle>, kernel: Handle) {
         with(|state| library.put(state.kernel(kernel)?.module))
     }
-    /// Its name, which is kept until its module is unloaded.
+    /// The name of a kernel, valid until its module is unloaded.
     12030 fn cuKernelGetName(name: Out<usize>, kernel: Handle) {
         with(|state| name.put(state.kernel(kernel)?.name.as_ptr() as usize))
     }
-    /// The same.
+    /// As above.
     12030 fn cuFuncGetName(name: Out<usize>, function: Handle) {
         with(|state| name.put(state.kernel(function)?.name.as_ptr() as usize))
     }
-    /// Its module.
+    /// The module of a kernel.
     11000 fn cuFuncGetModule(module: Out<Handle>, function: Handle) {
         with(|state| module.put(state.kernel(function)?.module))
     }
@@ -370,7 +370,7 @@ entry_points! {
     12000 fn cuKernelGetAttribute(value: Out<i32>, which: u32, kernel: Handle, _device: i32) {
         with(|state| { value.check()?; value.put(state.function_attribute(which, kernel)?) })
     }
-    /// Sets one.
+    /// Sets an attribute of a kernel.
     12000 fn cuKernelSetAttribute(which: u32, value: i32, kernel: Handle, _device: i32) {
         with(|state| state.set_function_attribute(which, value, kernel))
     }
@@ -378,23 +378,23 @@ entry_points! {
     2020 fn cuFuncGetAttribute(value: Out<i32>, which: u32, function: Handle) {
         with_context(|state, _| { value.check()?; value.put(state.function_attribute(which, function)?) })
     }
-    /// Sets one.
+    /// Sets an attribute of a kernel.
     9000 fn cuFuncSetAttribute(function: Handle, which: u32, value: i32) {
         with_context(|state, _| state.set_function_attribute(which, value, function))
     }
-    /// A preference that changes nothing here.
+    /// A preference without effect here.
     3000 fn cuFuncSetCacheConfig(function: Handle, _config: u32) {
         with_context(|state, _| state.kernel(function).map(|_| ()))
     }
-    /// A preference that changes nothing here.
+    /// A preference without effect here.
     12000 fn cuKernelSetCacheConfig(kernel: Handle, _config: u32, _device: i32) {
         with(|state| state.kernel(kernel).map(|_| ()))
     }
-    /// Where a parameter begins, and its bytes.
+    /// Offset and size of a parameter.
     12040 fn cuKernelGetParamInfo(kernel: Handle, index: usize, offset: Out<usize>, size: Out<usize>) {
         with(|state| parameter(state, kernel, index, offset, size))
     }
-    /// The same.
+    /// As above.
     12040 fn cuFuncGetParamInfo(function: Handle, index: usize, offset: Out<usize>, size: Out<usize>) {
         with(|state| parameter(state, function, index, offset, size))
     }
@@ -402,6 +402,6 @@ entry_points! {
     12040 fn cuFuncIsLoaded(loaded: Out<u32>, function: Handle) {
         with(|state| { state.kernel(function)?; loaded.put(1) })
     }
-    /// The same.
+    /// As above.
     12040 fn cuFuncLoad(function: Handle) { with(|state| state.kernel(function).map(|_| ())) }
 }

@@ -1,4 +1,4 @@
-//! How many blocks an SM holds: by threads, shared memory, and registers where ptxas is found.
+//! How many blocks an SM holds: limited by threads, shared memory, and registers if ptxas is found.
 use emulator::LaunchConfig;
 use harness::occupancy::Sm;
 
@@ -30,7 +30,7 @@ impl State {
         Ok(sm.holds(threads, registers, shared as u32).blocks)
     }
 
-    /// Threads of a block by which most of an SM's threads are in use, and blocks that fill the device.
+    /// The block size that keeps most of an SM's threads resident, and the number of blocks that fills the device.
     fn potential(
         &mut self,
         kernel: Handle,
@@ -58,7 +58,7 @@ impl State {
     }
 }
 
-/// Clusters of a launch that the device holds at a time: as many as the blocks of one SM and the SMs give.
+/// Clusters of a launch that the device holds at a time, from the blocks per SM and the number of SMs.
 fn clusters(state: &mut State, kernel: Handle, config: &LaunchConfig) -> Result<i32, Fault> {
     let wrong = Fault::silent(INVALID_VALUE);
     let threads = product(config.block).and_then(|threads| i32::try_from(threads).ok());
@@ -74,7 +74,7 @@ fn clusters(state: &mut State, kernel: Handle, config: &LaunchConfig) -> Result<
     Ok((held / size.max(1)) as i32)
 }
 
-/// None if it does not fit.
+/// None on overflow.
 fn product([x, y, z]: [u32; 3]) -> Option<u32> {
     x.checked_mul(y)?.checked_mul(z)
 }
@@ -86,7 +86,7 @@ fn blocks(out: Out<i32>, kernel: Handle, threads: i32, dynamic: usize) -> Answer
     })
 }
 
-/// `CUoccupancyB2DSize`: dynamic shared memory of a block of so many threads. It would have to be called for each size.
+/// `CUoccupancyB2DSize`: a callback that maps a block size to its dynamic shared memory.
 type SharedOfBlock = usize;
 
 fn potential(
@@ -100,7 +100,7 @@ fn potential(
     if shared != 0 {
         return Err(Fault::of(
             crate::error::NOT_SUPPORTED,
-            "shared memory that depends on the block's size; pass a number of bytes",
+            "shared memory that depends on the block size is not supported; pass a number of bytes",
         ));
     }
     with_context(|state, _| {
@@ -112,29 +112,29 @@ fn potential(
 }
 
 entry_points! {
-    /// Blocks that an SM holds.
+    /// Resident blocks per SM.
     6050 fn cuOccupancyMaxActiveBlocksPerMultiprocessor(out: Out<i32>, kernel: Handle, threads: i32, dynamic: usize) {
         blocks(out, kernel, threads, dynamic)
     }
-    /// The same.
+    /// As above.
     7000 fn cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
         out: Out<i32>, kernel: Handle, threads: i32, dynamic: usize, _flags: u32,
     ) {
         blocks(out, kernel, threads, dynamic)
     }
-    /// The block by which most threads are resident, and the grid that fills the device.
+    /// The block size with the highest occupancy, and the grid that fills the device.
     6050 fn cuOccupancyMaxPotentialBlockSize(
         grid: Out<i32>, block: Out<i32>, kernel: Handle, shared: SharedOfBlock, dynamic: usize, limit: i32,
     ) {
         potential(grid, block, kernel, shared, dynamic, limit)
     }
-    /// The same.
+    /// As above.
     7000 fn cuOccupancyMaxPotentialBlockSizeWithFlags(
         grid: Out<i32>, block: Out<i32>, kernel: Handle, shared: SharedOfBlock, dynamic: usize, limit: i32, _flags: u32,
     ) {
         potential(grid, block, kernel, shared, dynamic, limit)
     }
-    /// The most dynamic shared memory with which an SM holds so many blocks.
+    /// The most dynamic shared memory with which an SM holds this many blocks.
     10020 fn cuOccupancyAvailableDynamicSMemPerBlock(out: Out<usize>, kernel: Handle, blocks: i32, threads: i32) {
         with_context(|state, _| {
             out.check()?;
@@ -151,12 +151,12 @@ entry_points! {
             out.put(fits)
         })
     }
-    /// Clusters that the device holds.
+    /// Clusters that the device holds at a time.
     11070 fn cuOccupancyMaxActiveClusters(out: Out<i32>, kernel: Handle, config: In<Config>) {
         let config = with_attributes(&config.get()?)?;
         with_context(|state, _| { out.check()?; out.put(clusters(state, kernel, &config)?) })
     }
-    /// The largest cluster that can be launched: 8, or 16 where the kernel allows it.
+    /// The largest cluster that can be launched: 8, or 16 if the kernel allows it.
     11070 fn cuOccupancyMaxPotentialClusterSize(out: Out<i32>, kernel: Handle, _config: In<Config>) {
         with_context(|state, _| {
             out.check()?;

@@ -1,11 +1,11 @@
-//! What is known of a pointer.
+//! Attributes of pointers.
 use crate::entry::entry_points;
 use crate::error::{Answer, Fault, INVALID_VALUE, NOT_SUPPORTED};
 use crate::host::{In, Out};
 use crate::memory::{DEVICE, HOST};
 use crate::state::{State, with};
 
-/// The value of an attribute, as wide as the header says.
+/// The value of an attribute, as wide as the C header says.
 #[derive(Clone, Copy)]
 enum Value {
     Word(u32),
@@ -21,11 +21,11 @@ impl Value {
     }
 }
 
-/// An attribute, by its number of `CUpointer_attribute`.
+/// An attribute, by its number in `CUpointer_attribute`.
 ///
 /// # Errors
-/// `CUDA_ERROR_INVALID_VALUE` for a number that is none, for a pointer that the driver does not know, and for the host's
-/// address of memory that the host cannot reach.
+/// `CUDA_ERROR_INVALID_VALUE` for an unknown attribute or pointer, and for the host address of memory that the host
+/// cannot access.
 fn attribute(state: &State, which: u32, pointer: u64) -> Result<Value, Fault> {
     use Value::{Wide, Word};
     let unknown = Fault::silent(INVALID_VALUE);
@@ -37,7 +37,7 @@ fn attribute(state: &State, which: u32, pointer: u64) -> Result<Value, Fault> {
         .ok_or(unknown.clone())?;
     let owner = state.allocations.get(&base);
     let managed = state.is_managed(pointer);
-    // Managed memory may be on either side; what a kernel reads is the device's.
+    // Managed memory counts as both; kernels read the device's copy.
     let pinned = on_host.is_some() && !managed;
     let owners = on_host.and_then(|host| state.owners_of_host_memory(host));
     let owners = owner.map(|one| [one.context, one.pool]).or(owners);
@@ -71,7 +71,7 @@ fn attribute(state: &State, which: u32, pointer: u64) -> Result<Value, Fault> {
     })
 }
 
-/// What [`cuPointerGetAttributes`] answers of a pointer that the driver does not know, or where there is nothing.
+/// What [`cuPointerGetAttributes`] returns for an unknown pointer or a missing value.
 fn default_value(which: u32) -> Result<Value, Fault> {
     match which {
         1 | 3 | 4 | 7 | 11 | 12 | 17..=20 => Ok(Value::Wide(0)),
@@ -82,11 +82,11 @@ fn default_value(which: u32) -> Result<Value, Fault> {
 }
 
 entry_points! {
-    /// What is known of a pointer.
+    /// An attribute of a pointer.
     4000 fn cuPointerGetAttribute(out: usize, which: u32, pointer: u64) {
         with(|state| attribute(state, which, pointer)?.put(out))
     }
-    /// Several at once; what there is nothing to be said of is 0.
+    /// Several attributes at once; those without a value are 0.
     7000 fn cuPointerGetAttributes(count: u32, which: In<u32>, outs: In<usize>, pointer: u64) {
         with(|state| {
             if count > 64 {

@@ -1,4 +1,4 @@
-//! Memory that is allocated in the order of a stream, from pools: here as any other memory, allocated and freed at once.
+//! Stream-ordered memory from pools. Here it is ordinary memory, allocated and freed at once.
 use crate::device;
 use crate::entry::entry_points;
 use crate::error::{Answer, Fault, INVALID_HANDLE, INVALID_VALUE, NOT_SUPPORTED};
@@ -58,7 +58,7 @@ impl State {
         found.ok_or(Fault::silent(INVALID_HANDLE))
     }
 
-    /// Bytes from a pool that are in use.
+    /// Bytes of a pool that are in use.
     fn used(&self, pool: Handle) -> u64 {
         let its = self.allocations.values().filter(|one| one.pool == pool);
         let on_host = self.host.values().filter(|one| one.pool == pool);
@@ -157,7 +157,7 @@ entry_points! {
     13000 fn cuMemSetMemPool(location: In<[i32; 2]>, kind: u32, pool: Handle) {
         use_from_now_on(kind, location.get()?, pool)
     }
-    /// A pool of its own: a kind, kinds of handles, and where its memory is.
+    /// Creates a pool: allocation type, handle types, and location.
     11020 fn cuMemPoolCreate(pool: Out<Handle>, properties: In<[i32; 4]>) {
         pool.check()?;
         let [kind, handles, location, id] = properties.get()?;
@@ -167,7 +167,7 @@ entry_points! {
         let kind = PoolKind::of(kind as u32, [location, id])?;
         with(|state| { let made = state.pools.insert(Pool { kind, attributes: [0; 9] }); pool.put(made) })
     }
-    /// Frees it; memory from it stays until it is freed.
+    /// Destroys a pool; memory from it stays valid until it is freed.
     11020 fn cuMemPoolDestroy(pool: Handle) {
         with(|state| {
             if state.pools_in_use.values().any(|&one| one == pool) {
@@ -176,9 +176,9 @@ entry_points! {
             state.pools.remove(pool).map(|_| ()).ok_or(Fault::silent(INVALID_HANDLE))
         })
     }
-    /// Nothing is kept that could be given back.
+    /// A pool caches nothing that could be trimmed.
     11020 fn cuMemPoolTrimTo(pool: Handle, _bytes: usize) { with(|state| state.pool(pool).map(|_| ())) }
-    /// An attribute.
+    /// An attribute of a pool.
     11020 fn cuMemPoolGetAttribute(pool: Handle, which: u32, value: usize) {
         with(|state| {
             let used = state.used(pool);
@@ -190,7 +190,7 @@ entry_points! {
             }
         })
     }
-    /// Sets one, which changes nothing.
+    /// Sets an attribute, without effect.
     11020 fn cuMemPoolSetAttribute(pool: Handle, which: u32, value: usize) {
         with(|state| {
             let given = match is_wide(which) {
@@ -202,11 +202,11 @@ entry_points! {
             Ok(())
         })
     }
-    /// The device reads and writes it.
+    /// The device has read and write access.
     11020 fn cuMemPoolGetAccess(flags: Out<u32>, pool: Handle, _location: In<[i32; 2]>) {
         with(|state| { state.pool(pool)?; flags.put(3) })
     }
-    /// The device reads and writes it, whatever is asked for.
+    /// The device has read and write access, whatever the caller asks for.
     11020 fn cuMemPoolSetAccess(pool: Handle, _list: usize, _count: usize) {
         with(|state| state.pool(pool).map(|_| ()))
     }

@@ -1,4 +1,4 @@
-//! `cuGetProcAddress`: the address of a function by its name without a suffix, and the version that a client was compiled for.
+//! `cuGetProcAddress`: looks up a function by its unsuffixed name and the version that a client was compiled for.
 use std::sync::OnceLock;
 
 use crate::entry::{EntryPoint, entry_points};
@@ -14,7 +14,7 @@ const FOUND: u32 = 0;
 const SYMBOL_NOT_FOUND: u32 = 1;
 const VERSION_NOT_SUFFICIENT: u32 = 2;
 
-/// Every function that this library has.
+/// Every function that this library exports.
 pub fn all() -> &'static [EntryPoint] {
     static ALL: OnceLock<Vec<EntryPoint>> = OnceLock::new();
     ALL.get_or_init(|| {
@@ -43,7 +43,7 @@ pub fn all() -> &'static [EntryPoint] {
     })
 }
 
-/// A name without `_v2` and its like.
+/// A name without its version suffix, `_v2` and so on.
 fn base(name: &str) -> &str {
     match name.rsplit_once("_v") {
         Some((base, version)) if version.bytes().all(|byte| byte.is_ascii_digit()) => base,
@@ -51,7 +51,7 @@ fn base(name: &str) -> &str {
     }
 }
 
-/// The newest function of a name that a client of this version knows, or the name itself if it has a suffix.
+/// The newest version of a function that a client of this CUDA version knows, or exactly the name if it has a suffix.
 pub fn find(name: &str, version: i32) -> Result<usize, u32> {
     let mut of_name = all()
         .iter()
@@ -83,7 +83,7 @@ fn get(name: Text, address: Out<usize>, version: i32, status: Out<u32>) -> Answe
     }
 }
 
-/// The table that libcudart asks for first, 6bd5fb6c-5bf4-e74a-8987-d93912fd9df9.
+/// The table that libcudart requests first, 6bd5fb6c-5bf4-e74a-8987-d93912fd9df9.
 const RUNTIME: [u8; 16] = [
     0x6b, 0xd5, 0xfb, 0x6c, 0x5b, 0xf4, 0xe7, 0x4a, 0x89, 0x87, 0xd9, 0x39, 0x12, 0xfd, 0x9d, 0xf9,
 ];
@@ -93,12 +93,12 @@ entry_points! {
     11030 fn cuGetProcAddress(name: Text, address: Out<usize>, version: i32, _flags: u64) {
         get(name, address, version, Out::at(0))
     }
-    /// The same, with the reason where there is none.
+    /// As above, with the reason for a failure.
     12000 fn cuGetProcAddress_v2(name: Text, address: Out<usize>, version: i32, _flags: u64, status: Out<u32>) {
         get(name, address, version, status)
     }
-    /// Tables that NVIDIA does not document. Its Python packages ask for one that they can do without; its runtime library
-    /// cannot start without [`RUNTIME`].
+    /// Tables that NVIDIA does not document. Its Python packages request one that they can do without; its runtime
+    /// library cannot start without [`RUNTIME`].
     3000 fn cuGetExportTable(table: Out<usize>, id: In<[u8; 16]>) {
         table.put_if_wanted(0)?;
         match id.get()? {

@@ -1,4 +1,4 @@
-//! What is printed of a launch: what `cargo ladder emulate` prints of one.
+//! What is printed for each launch: the same as `cargo ladder emulate` prints.
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::Write as _;
@@ -15,51 +15,51 @@ use crate::error::{Fault, INVALID_VALUE};
 use crate::launch::Launch;
 use crate::state::State;
 
-/// What each launch is asked for beside its result.
+/// What is reported of each launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mode {
-    /// Faults, and nothing else.
+    /// Faults only.
     Plain,
-    /// The counters of each line.
+    /// Counters for each line.
     Profile,
     /// Races and other mistakes.
     Sanitize,
-    /// How long it would take.
+    /// The predicted time.
     Time,
 }
 
-/// How that is written.
+/// The format of reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Format {
     Text,
-    /// An object a line.
+    /// One JSON object per line.
     Json,
-    /// A line a launch, under Nsight Compute's names.
+    /// One line per launch, with Nsight Compute's metric names.
     Csv,
 }
 
-/// What is reported, how, and where to.
+/// What is reported, in which format, and where to.
 pub struct Reports {
     mode: Mode,
     format: Format,
     out: Option<File>,
-    /// Launches so far.
+    /// Number of launches so far.
     launches: u64,
 }
 
-/// The variables that say so.
+/// The environment variables that set them.
 const MODE: &str = "GEMM_EMULATE";
 const FORMAT: &str = "GEMM_EMULATE_FORMAT";
 const OUT: &str = "GEMM_EMULATE_OUT";
 
-/// The longest source that is read to be shown.
+/// The largest source file that is read.
 const LONGEST_SOURCE: u64 = 1 << 20;
 
 fn variable(name: &str) -> String {
     std::env::var(name).unwrap_or_default()
 }
 
-/// The meaning of a variable's value; the first one is that of none.
+/// Parses a variable; the first choice is the default.
 fn choice<T: Copy>(name: &str, all: &[(&str, T)]) -> Result<T, Fault> {
     let value = variable(name);
     let found = all.iter().find(|(word, _)| *word == value);
@@ -75,7 +75,7 @@ fn choice<T: Copy>(name: &str, all: &[(&str, T)]) -> Result<T, Fault> {
 }
 
 impl Reports {
-    /// What the environment asks for.
+    /// Reads the settings from the environment.
     pub fn of_environment() -> Result<Self, Fault> {
         let modes = [
             ("", Mode::Plain),
@@ -108,7 +108,7 @@ impl Reports {
         })
     }
 
-    /// How launches are run.
+    /// The emulator options for launches.
     pub fn options(&self) -> Options {
         Options {
             sanitize: self.mode == Mode::Sanitize,
@@ -116,10 +116,10 @@ impl Reports {
         }
     }
 
-    /// Writes to the file or to standard error, without colours where nobody sees them.
+    /// Writes to the file or to standard error, without colours if nobody sees them.
     fn write(&mut self, text: &str) {
         let plain = || anstream::adapter::strip_str(text).to_string();
-        // A report that nobody can read is lost, and the program goes on.
+        // A report that cannot be written is dropped; the program goes on.
         let _ = match &mut self.out {
             Some(file) => file.write_all(plain().as_bytes()),
             None => anstream::stderr().write_all(text.as_bytes()),
@@ -127,24 +127,24 @@ impl Reports {
     }
 }
 
-/// What threads printed.
+/// Prints the output of `printf`.
 pub fn printed(all: &[Printed]) {
     let mut out = std::io::stdout().lock();
     for one in all {
-        // A client without standard output loses it.
+        // A client without standard output loses its output.
         let _ = out.write_all(one.text.as_bytes());
     }
     let _ = out.flush();
 }
 
-/// As the source has it.
+/// Demangled, as in the source.
 fn shown(name: &str) -> String {
     let symbol = cpp_demangle::Symbol::new(name).ok();
     let demangled = symbol.and_then(|symbol| symbol.demangle().ok());
     demangled.map_or_else(|| name.to_owned(), |name| without_abi_tags(&name))
 }
 
-/// Without the `[abi:…]` that Numba gives to the names of its kernels to tell their versions apart.
+/// Without the `[abi:…]` tags by which Numba tells versions of a kernel apart.
 fn without_abi_tags(name: &str) -> String {
     let mut pieces = name.split("[abi:");
     let first = pieces.next().unwrap_or_default().to_owned();
@@ -154,7 +154,7 @@ fn without_abi_tags(name: &str) -> String {
     })
 }
 
-/// The PTX, with the CUDA source if that is a file of this machine.
+/// The PTX, with its CUDA source if that file exists on this machine.
 fn source(ptx: &str, function: &Function) -> Source {
     let mut lines = function.instructions().iter();
     let name = lines.find_map(|one| one.source.as_ref().map(|line| line.file.to_string()));
@@ -174,7 +174,7 @@ fn source(ptx: &str, function: &Function) -> Source {
     }
 }
 
-/// How long a launch would take, as text, if that is asked for; memory stays as it is.
+/// The predicted time of a launch as text, if reports include it; memory is left unchanged.
 pub fn predicted(
     state: &mut State,
     ptx: &str,
@@ -205,14 +205,14 @@ pub fn predicted(
         wish: harness::Wish::default(),
     };
     let as_json = state.reports.format == Format::Json;
-    // A panic in the clock must not cost the client its context, which is in `device` now.
+    // A panic in the clock must not cost the client its context, which is borrowed here.
     let text = catch_unwind(AssertUnwindSafe(|| {
         let prediction = traced.predict(&mut device)?;
         let text = harness::predicted(&prediction, as_json, None)?;
         Ok(if as_json { on_one_line(text) } else { text })
     }));
     let text = text.unwrap_or_else(|_| {
-        let why = "the clock panicked: this is a bug of the emulator, please report it";
+        let why = "the prediction panicked: this is a bug in the emulator, please report it";
         Err(harness::Error::NotPredicted(
             shown(function.name()),
             why.into(),
@@ -222,12 +222,12 @@ pub fn predicted(
         state.gpu = *context;
     }
     state.gpu.options_mut().trace = None;
-    // It is this context's own.
+    // The snapshot is this context's own, so this cannot fail.
     let _ = state.gpu.restore_memory(before);
     Some(text.unwrap_or_else(|error| format!("{}: {error}\n", shown(function.name()))))
 }
 
-/// A JSON document on one line, as each launch has one.
+/// Puts a JSON document on one line.
 fn on_one_line(document: String) -> String {
     match serde_json::from_str::<serde_json::Value>(&document) {
         Ok(document) => format!("{document}\n"),
@@ -235,7 +235,7 @@ fn on_one_line(document: String) -> String {
     }
 }
 
-/// What was found, counted or predicted.
+/// Reports the findings, counters or prediction of a launch.
 pub fn launched(
     state: &mut State,
     ptx: &str,
@@ -265,7 +265,7 @@ pub fn launched(
             let card = state.gpu.card();
             let table = metrics::csv(&metrics, &shown(function.name()), config, card, id);
             match table {
-                // Names and units stand above the first launch.
+                // The header of names and units precedes the first launch only.
                 Ok(table) if id > 0 => table
                     .lines()
                     .skip(2)
@@ -296,7 +296,7 @@ pub fn launched(
     state.reports.write(&text);
 }
 
-/// What was launched.
+/// The launch: kernel, grid, block, cluster.
 fn head(function: &Function, config: &LaunchConfig) -> String {
     let counted = |[x, y, z]: [u32; 3], noun| match (y, z) {
         (1, 1) => plural(x.into(), noun),
@@ -316,7 +316,7 @@ fn head(function: &Function, config: &LaunchConfig) -> String {
             counted(config.cluster, "block")
         );
     }
-    // A kernel of many such instructions needs no more than one to be named.
+    // A warning for one such instruction is enough, however many a kernel has.
     if let [first, rest @ ..] = function.warnings() {
         let _ = write!(text, "\n  warning: {first}");
         if !rest.is_empty() {

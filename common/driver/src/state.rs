@@ -1,4 +1,4 @@
-//! All that the driver knows, behind one lock: a client's threads take turns.
+//! The driver's state, behind one lock: calls from a client's threads are serialized.
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -17,11 +17,11 @@ use crate::report::Reports;
 use crate::stream::Stream;
 use crate::table::{Handle, Table};
 
-/// The driver.
+/// The driver's state.
 pub struct State {
-    /// The device: memory, modules, launches. Contexts share it, so that no two of them give away the same address.
+    /// The device: memory, modules, launches. All contexts share it, so they never allocate the same address.
     pub gpu: emulator::Context,
-    /// What each launch is asked for beside its result.
+    /// What is reported of each launch.
     pub reports: Reports,
     pub contexts: Table<Context>,
     pub primary: Primary,
@@ -43,28 +43,29 @@ pub struct State {
     pub graph_memory_high: u64,
     /// Device memory by its address.
     pub allocations: BTreeMap<u64, Allocation>,
-    /// Memory of the host that the driver knows, by its address.
+    /// Host memory that the driver knows, by address.
     pub host: BTreeMap<u64, HostMemory>,
-    /// Allocations so far, which findings call by their number.
+    /// Number of allocations so far, by which findings name them.
     pub named: u64,
 }
 
 static STATE: Mutex<Option<State>> = Mutex::new(None);
-/// The process that has called `cuInit`; 0 for none.
+/// The process that called `cuInit`; 0 if none did.
 static PROCESS: AtomicU32 = AtomicU32::new(0);
 
 thread_local! {
-    /// The contexts that were made current on this thread, the last one on top.
+    /// This thread's stack of contexts, the current one last.
     static CURRENT: RefCell<Vec<Handle>> = const { RefCell::new(Vec::new()) };
 }
 
-/// The lock. After a panic the state is that of before the call, perhaps with an object that no client has a handle of.
+/// Takes the lock. After a panic the state is as before the call, except perhaps for an object whose handle no client
+/// has.
 fn lock() -> MutexGuard<'static, Option<State>> {
     STATE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// That this process is the one that has called `cuInit`, if any has. A forked child has a copy of the state, but not the
-/// threads that emulate, and would wait for them forever. CUDA refuses its calls, too.
+/// Checks that this process is the one that called `cuInit`, if any did. A forked child has a copy of the state but not
+/// the emulator's threads, and would wait for them forever. CUDA refuses its calls, too.
 fn not_forked() -> Answer {
     match PROCESS.load(Ordering::Relaxed) {
         0 => Ok(()),
@@ -76,7 +77,7 @@ fn not_forked() -> Answer {
     }
 }
 
-/// What `cuInit` does, once.
+/// Initializes the driver, once.
 pub fn initialize() -> Answer {
     not_forked()?;
     let mut state = lock();
@@ -109,7 +110,7 @@ pub fn initialize() -> Answer {
     Ok(())
 }
 
-/// Does something with the driver's state; it must not call the client.
+/// Runs an action on the driver's state; it must not call the client.
 pub fn with<T>(action: impl FnOnce(&mut State) -> Result<T, Fault>) -> Result<T, Fault> {
     not_forked()?;
     match lock().as_mut() {
@@ -118,8 +119,8 @@ pub fn with<T>(action: impl FnOnce(&mut State) -> Result<T, Fault>) -> Result<T,
     }
 }
 
-/// The same for what needs a current context, and one in which no kernel has gone wrong: after that CUDA answers every call
-/// with the kernel's error, until the context is gone.
+/// As [`with`], for actions that need a current context in which no kernel has failed: after a failure CUDA returns the
+/// kernel's error from every call until the context is destroyed.
 pub fn with_context<T>(
     action: impl FnOnce(&mut State, Handle) -> Result<T, Fault>,
 ) -> Result<T, Fault> {
@@ -136,7 +137,7 @@ impl State {
             .filter(|&handle| self.contexts.get(handle).is_some())
             .ok_or(Fault::silent(INVALID_CONTEXT))
     }
-    /// The current context, unless a kernel has gone wrong in it.
+    /// The current context, unless a kernel has failed in it.
     pub fn healthy(&self) -> Result<Handle, Fault> {
         let handle = self.current()?;
         match self.contexts.get(handle).and_then(|context| context.fault) {
@@ -146,19 +147,19 @@ impl State {
     }
 }
 
-/// The context on top of this thread's stack.
+/// The top of this thread's context stack.
 pub fn current() -> Option<Handle> {
     CURRENT.with_borrow(|stack| stack.last().copied())
 }
-/// Puts a context on top.
+/// Pushes a context.
 pub fn push(context: Handle) {
     CURRENT.with_borrow_mut(|stack| stack.push(context));
 }
-/// Takes the one on top away.
+/// Pops a context.
 pub fn pop() -> Option<Handle> {
     CURRENT.with_borrow_mut(Vec::pop)
 }
-/// Replaces the one on top.
+/// Replaces the top of the stack.
 pub fn replace(context: Option<Handle>) {
     CURRENT.with_borrow_mut(|stack| {
         stack.pop();

@@ -1,4 +1,4 @@
-//! Streams: work in order. A call returns when its work is done, which is one of the orders that a GPU may choose.
+//! Streams: queues of work. A call returns when its work is done, which is one of the orders that a GPU may choose.
 use crate::copy::{Copy, Fill};
 use crate::entry::entry_points;
 use crate::error::{
@@ -11,24 +11,24 @@ use crate::launch::Launch;
 use crate::state::{State, with, with_context};
 use crate::table::Handle;
 
-/// A stream that was created.
+/// A created stream.
 pub struct Stream {
     pub context: Handle,
     flags: u32,
     priority: i32,
-    /// What is enqueued is put into a graph.
+    /// The capture that records enqueued work, if any.
     pub capture: Option<Capture>,
 }
 
-/// A capture that a stream takes part in.
+/// A stream's part in a capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Capture {
     pub graph: Handle,
-    /// Whether it began here, so that it ends here.
+    /// Whether the capture began in this stream and so must end in it.
     origin: bool,
 }
 
-/// What is enqueued.
+/// A unit of work.
 #[derive(Clone, Debug)]
 pub enum Work {
     Launch(Box<Launch>),
@@ -36,7 +36,7 @@ pub enum Work {
     Fill(Fill),
     /// A function of the client.
     Call(HostFunction, usize),
-    /// What another graph does.
+    /// The work of another graph.
     Graph(Vec<Work>),
     /// Memory of a graph is allocated, or freed.
     Allocate(u64, bool),
@@ -44,7 +44,7 @@ pub enum Work {
     Nothing,
 }
 
-/// The handles of the default streams: the one that all others wait for, twice, and each thread's own.
+/// The handles of the default streams: the legacy one (which has two) and the per-thread one.
 pub const LEGACY: Handle = 0;
 pub const LEGACY_BY_NAME: Handle = 1;
 const PER_THREAD: Handle = 2;
@@ -53,7 +53,7 @@ const PER_THREAD: Handle = 2;
 const NON_BLOCKING: u32 = 1;
 
 impl State {
-    /// The stream of a handle; none for a default one.
+    /// The stream of a handle; none for a default stream.
     fn stream(&self, handle: Handle) -> Result<Option<&Stream>, Fault> {
         match handle {
             LEGACY | LEGACY_BY_NAME | PER_THREAD => Ok(None),
@@ -64,13 +64,13 @@ impl State {
         }
     }
 
-    /// The graph that a stream's work is put into.
+    /// The graph that captures a stream's work.
     pub fn capturing(&self, stream: Handle) -> Result<Option<Handle>, Fault> {
         let capture = self.stream(stream)?.and_then(|stream| stream.capture);
         Ok(capture.map(|capture| capture.graph))
     }
 
-    /// That nothing is captured here: what cannot be put into a graph asks.
+    /// Checks that the stream is not capturing, for calls that cannot be captured.
     pub fn not_capturing(&self, stream: Handle) -> Answer {
         match self.capturing(stream)? {
             Some(_) => Err(Fault::silent(STREAM_CAPTURE_UNSUPPORTED)),
@@ -78,10 +78,11 @@ impl State {
         }
     }
 
-    /// Puts work into the graph that the stream captures, or returns it to be done now.
+    /// Adds work to the graph that the stream captures, or returns it to be done now.
     pub fn captured(&mut self, stream: Handle, work: Work) -> Result<Option<Work>, Fault> {
         let Some(graph) = self.capturing(stream)? else {
-            // Work of a context's default stream would have to wait for a blocking stream's, which is not there yet.
+            // Work of a context's default stream would have to wait for that of blocking streams, which has not run
+            // yet.
             let context = self.current()?;
             let blocking = |stream: &Stream| {
                 stream.context == context
@@ -98,14 +99,14 @@ impl State {
         Ok(None)
     }
 
-    /// Adds a node behind the last one that a graph has.
+    /// Adds a node after the graph's last one.
     fn add_node(&mut self, graph: Handle, work: Work) -> Result<Handle, Fault> {
         let last = self.graph(graph)?.nodes.last();
         let after = last.copied().into_iter().collect();
         self.insert_node(graph, work, after)
     }
 
-    /// Does work now, or puts it into the graph that the stream captures. It calls no function of the client.
+    /// Does work now, or adds it to the graph that the stream captures. Never calls a function of the client.
     pub fn enqueue(&mut self, stream: Handle, work: Work) -> Answer {
         match self.captured(stream, work)? {
             Some(work) => self.execute(&work),
@@ -113,7 +114,7 @@ impl State {
         }
     }
 
-    /// Does work; functions of the client, and graphs that may have some, are the caller's.
+    /// Does work. The caller has to run functions of the client, and graphs, which may contain some.
     pub fn execute(&mut self, work: &Work) -> Answer {
         match work {
             Work::Launch(launch) => self.launch(launch),
@@ -124,7 +125,7 @@ impl State {
         }
     }
 
-    /// Ends a capture in all streams that take part.
+    /// Ends a capture in all streams that take part in it.
     pub fn end_capture(&mut self, graph: Handle) {
         self.streams.update(|stream| {
             if stream.capture.is_some_and(|capture| capture.graph == graph) {
@@ -138,7 +139,7 @@ impl State {
         });
     }
 
-    /// Lets a stream take part in a capture, as a wait for an event that was recorded in it does.
+    /// Adds a stream to a capture, as waiting for an event that was recorded in it does.
     pub fn join_capture(&mut self, stream: Handle, graph: Handle) -> Answer {
         match self.streams.get_mut(stream) {
             Some(stream) if stream.capture.is_none() => {
@@ -154,7 +155,7 @@ impl State {
     }
 }
 
-/// Does all of `works`, outside the lock where the client is called.
+/// Does all of `works`, without the lock when it calls the client.
 pub fn run(works: &[Work]) -> Answer {
     works.iter().try_for_each(|work| match work {
         Work::Call(function, argument) => {
@@ -196,7 +197,7 @@ fn capture_info(
         if let Some(found) = found {
             id.put_if_wanted(found as u64)?;
             graph.put_if_wanted(found)?;
-            // A graph's nodes follow each other, so that no list of dependencies is kept.
+            // The nodes of a captured graph form a chain, so there is no list of dependencies.
             lists.iter().try_for_each(|list| list.put_if_wanted(0))?;
         }
         Ok(())
@@ -226,58 +227,58 @@ fn begin_capture(stream: Handle, mode: u32) -> Answer {
 }
 
 entry_points! {
-    /// A stream.
+    /// Creates a stream.
     2000 fn cuStreamCreate(stream: Out<Handle>, flags: u32) { create(stream, flags, 0) }
-    /// A stream with a priority, which is kept and changes nothing.
+    /// Creates a stream with a priority, which is stored and has no effect.
     5050 fn cuStreamCreateWithPriority(stream: Out<Handle>, flags: u32, priority: i32) {
         create(stream, flags, priority)
     }
-    /// Frees it.
+    /// Destroys a stream.
     4000 fn cuStreamDestroy_v2(stream: Handle) {
         with(|state| state.streams.remove(stream).map(|_| ()).ok_or(Fault::silent(INVALID_HANDLE)))
     }
-    /// All of its work is done; a kernel's fault shows here.
+    /// Waits for all of a stream's work; returns a kernel's error.
     2000 fn cuStreamSynchronize(stream: Handle) {
         with_context(|state, context| { state.not_capturing(stream)?; state.end_of_work(context) })
     }
-    /// The same.
+    /// As above: work is done when it is enqueued.
     2000 fn cuStreamQuery(stream: Handle) { with_context(|state, _| state.not_capturing(stream)) }
-    /// Its flags.
+    /// The flags of a stream.
     5050 fn cuStreamGetFlags(stream: Handle, flags: Out<u32>) {
         with_context(|state, _| flags.put(state.stream(stream)?.map_or(0, |stream| stream.flags)))
     }
-    /// Its priority.
+    /// The priority of a stream.
     5050 fn cuStreamGetPriority(stream: Handle, priority: Out<i32>) {
         with_context(|state, _| priority.put(state.stream(stream)?.map_or(0, |stream| stream.priority)))
     }
-    /// A number that no other stream has.
+    /// The unique id of a stream.
     12000 fn cuStreamGetId(stream: Handle, id: Out<u64>) {
         with_context(|state, _| { state.stream(stream)?; id.put(stream as u64) })
     }
-    /// Its context.
+    /// The context of a stream.
     9020 fn cuStreamGetCtx(stream: Handle, context: Out<Handle>) {
         with_context(|state, current| context.put(state.stream(stream)?.map_or(current, |stream| stream.context)))
     }
-    /// Its context, which has all SMs.
+    /// The context of a stream; there are no green contexts.
     12050 fn cuStreamGetCtx_v2(stream: Handle, context: Out<Handle>, green: Out<Handle>) {
         with_context(|state, current| {
             green.put_if_wanted(0)?;
             context.put(state.stream(stream)?.map_or(current, |stream| stream.context))
         })
     }
-    /// Its device.
+    /// The device of a stream.
     12080 fn cuStreamGetDevice(stream: Handle, device: Out<i32>) {
         with_context(|state, _| { state.stream(stream)?; device.put(0) })
     }
-    /// A hint that changes nothing here.
+    /// A hint without effect here.
     6000 fn cuStreamAttachMemAsync(stream: Handle, _address: u64, _bytes: usize, _flags: u32) {
         with_context(|state, _| state.stream(stream).map(|_| ()))
     }
-    /// A hint that changes nothing here.
+    /// A hint without effect here.
     11000 fn cuStreamSetAttribute(stream: Handle, _which: u32, _value: usize) {
         with_context(|state, _| state.stream(stream).map(|_| ()))
     }
-    /// A function of the client, in the stream's order.
+    /// Calls a function of the client, in stream order.
     10000 fn cuLaunchHostFunc(stream: Handle, function: HostFunction, argument: usize) {
         if function.is_none() {
             return Err(Fault::silent(INVALID_VALUE));
@@ -288,7 +289,7 @@ entry_points! {
             None => Ok(()),
         }
     }
-    /// The same, told how the work before went.
+    /// As above; the function also receives the status of the work before it.
     5000 fn cuStreamAddCallback(stream: Handle, function: StreamCallback, argument: usize, flags: u32) {
         if function.is_none() || flags != 0 {
             return Err(Fault::silent(INVALID_VALUE));
@@ -297,9 +298,9 @@ entry_points! {
         host::call_back(function, stream, 0, argument);
         Ok(())
     }
-    /// What is enqueued from here on is put into a graph.
+    /// Begins a capture: work enqueued from now on is recorded in a graph.
     10010 fn cuStreamBeginCapture_v2(stream: Handle, mode: u32) { begin_capture(stream, mode) }
-    /// That graph.
+    /// Ends a capture and returns its graph.
     10000 fn cuStreamEndCapture(stream: Handle, graph: Out<Handle>) {
         with_context(|state, _| {
             graph.check()?;
@@ -312,22 +313,22 @@ entry_points! {
             graph.put(capture.graph)
         })
     }
-    /// Whether it is captured: 1 if so.
+    /// Whether a stream is capturing: 1 if so.
     10000 fn cuStreamIsCapturing(stream: Handle, status: Out<u32>) {
         with_context(|state, _| status.put(state.capturing(stream)?.is_some().into()))
     }
-    /// The same, with the graph.
+    /// As above, with the graph.
     10010 fn cuStreamGetCaptureInfo_v2(
         stream: Handle, status: Out<u32>, id: Out<u64>, graph: Out<Handle>, nodes: Out<usize>, count: Out<usize>,
     ) {
         capture_info(stream, status, id, graph, &[nodes, count])
     }
-    /// The same.
+    /// As above.
     12030 fn cuStreamGetCaptureInfo_v3(
         stream: Handle, status: Out<u32>, id: Out<u64>, graph: Out<Handle>, nodes: Out<usize>, edges: Out<usize>, count: Out<usize>,
     ) {
         capture_info(stream, status, id, graph, &[nodes, edges, count])
     }
-    /// How captures on this thread see others: they do not.
+    /// The capture mode of this thread, without effect here.
     10010 fn cuThreadExchangeStreamCaptureMode(mode: Out<u32>) { with(|_| { mode.get()?; mode.put(0) }) }
 }

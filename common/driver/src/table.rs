@@ -1,15 +1,15 @@
-//! Handles: numbers that are looked up, so that a freed or invented one is found out.
+//! Handles: numbers that are looked up in a table, so that stale and invalid handles are detected.
 use std::collections::BTreeMap;
 
-/// What a client holds for a thing of the driver's: never null, and no two of a process are the same.
+/// A client's reference to an object of the driver: never null, and unique within a process.
 pub type Handle = usize;
 
-/// Where handles begin: behind the addresses of the host, which [`crate::host`] tells them from by that.
+/// The first handle: above all host addresses, so that [`crate::host`] can tell them apart.
 pub const HANDLES: usize = 1 << 57;
 
-/// The things of one kind.
+/// The objects of one kind.
 pub struct Table<T> {
-    /// Distinguishes the handles of one kind from those of another.
+    /// Distinguishes handles of this kind from those of other kinds.
     kind: usize,
     made: usize,
     things: BTreeMap<Handle, T>,
@@ -23,7 +23,7 @@ impl<T> Table<T> {
             things: BTreeMap::new(),
         }
     }
-    /// Handles look like pointers to what is aligned, as some clients expect of them, but no process has memory there.
+    /// Handles look like aligned pointers, as some clients expect, but no process has memory there.
     pub fn insert(&mut self, thing: T) -> Handle {
         self.made += 1;
         let handle = HANDLES | (self.kind << 32) | (self.made << 4);

@@ -1,4 +1,4 @@
-//! Tensor maps: 128 bytes that a client keeps for a kernel. They are the emulator's own, as a driver's are its own.
+//! Tensor maps: 128 opaque bytes that a client passes to a kernel. Their encoding is the emulator's own.
 use emulator::{Element, Fill, Swizzle, TensorMap};
 
 use crate::entry::entry_points;
@@ -6,7 +6,8 @@ use crate::error::{Answer, Fault, INVALID_VALUE, NOT_SUPPORTED};
 use crate::host::{In, Out};
 use crate::state::with;
 
-/// Elements by the number of `CUtensorMapDataType`. Those behind them are f32 with rounding on the way and packed formats.
+/// Elements by the number of `CUtensorMapDataType`. Larger numbers are f32 types that are rounded by the copy, and
+/// packed formats.
 const ELEMENTS: [Element; 10] = [
     Element::U8,
     Element::U16,
@@ -22,7 +23,7 @@ const ELEMENTS: [Element; 10] = [
 const SWIZZLES: [Swizzle; 4] = [Swizzle::None, Swizzle::B32, Swizzle::B64, Swizzle::B128];
 const FILLS: [Fill; 2] = [Fill::Zeros, Fill::Nan];
 
-/// What of a table a client's number names; a number beyond it is refused by name.
+/// Looks up a client's number in a table; a number beyond its end is refused with its name.
 fn of<T: Copy>(table: &[T], number: u32, known: u32, what: &str) -> Result<T, Fault> {
     match table.get(number as usize) {
         Some(&one) => Ok(one),
@@ -42,7 +43,7 @@ fn refused(what: &str) -> Answer {
 }
 
 entry_points! {
-    /// A map of the tiles of a tensor.
+    /// Encodes a tiled tensor map.
     12000 fn cuTensorMapEncodeTiled(
         map: Out<[u8; 128]>, element: u32, rank: u32, address: u64,
         dimensions: In<u64>, strides: In<u64>, tile: In<u32>, steps: In<u32>,
@@ -70,11 +71,11 @@ entry_points! {
             map.put(encoded.map_err(|error| Fault::of(INVALID_VALUE, error.to_string()))?)
         })
     }
-    /// The same map of a tensor elsewhere cannot be made of bytes that do not say how they were made.
+    /// Replaces the address of a tensor map: not supported, since the bytes do not contain the parameters.
     12000 fn cuTensorMapReplaceAddress(_map: Out<[u8; 128]>, _address: u64) {
         refused("cuTensorMapReplaceAddress")
     }
-    /// Convolutions.
+    /// Convolution maps, which are not supported.
     12000 fn cuTensorMapEncodeIm2col(_map: Out<[u8; 128]>, _element: u32, _rank: u32, _address: u64) {
         refused("im2col")
     }

@@ -1,8 +1,8 @@
-//! Programs on NVIDIA's Python packages, run with this library for the driver.
+//! Programs that use NVIDIA's Python packages, run with this library as the driver.
 //!
 //! The packages are in the environment `target/python`, or in that of the interpreter that `GEMM_PYTHON` names:
 //! `python3 -m venv target/python && target/python/bin/pip install -r common/driver/tests/python/requirements.txt`.
-//! Without them these tests say that they were skipped, or fail if `GEMM_REQUIRE_PYTHON=1`.
+//! Without them these tests print that they were skipped, or fail if `GEMM_REQUIRE_PYTHON=1`.
 #![cfg(target_os = "linux")]
 
 use std::env;
@@ -18,7 +18,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// A folder in which the library of this build is called `libcuda.so.1`.
+/// A folder that contains this build's library under the name `libcuda.so.1`.
 fn folder() -> &'static Path {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
     FOLDER.get_or_init(|| {
@@ -33,7 +33,7 @@ fn folder() -> &'static Path {
     })
 }
 
-/// The interpreter, if it has the packages.
+/// The interpreter, if the packages are installed.
 fn python() -> Option<PathBuf> {
     let python = env::var_os("GEMM_PYTHON").map(PathBuf::from);
     let python = python.unwrap_or_else(|| root().join("target/python/bin/python"));
@@ -55,7 +55,7 @@ fn python() -> Option<PathBuf> {
     None
 }
 
-/// Runs a script with its arguments; the mode is that of `GEMM_EMULATE`, with a format behind it.
+/// Runs a script with arguments; `mode` is the value of `GEMM_EMULATE`, optionally followed by a format.
 fn run(command: &[&str], mode: &str) -> Option<Output> {
     let [script, arguments @ ..] = command else {
         panic!("no script");
@@ -91,7 +91,7 @@ fn prints(script: &str, what: &str) {
     assert_eq!(here, digests_of_a_gpu(program), "{program}: as on a GPU");
 }
 
-/// What a program has computed on a GPU, a name and a SHA-256 for each of its buffers: results/h100-80gb-hbm3/driver.csv.
+/// The results of a program on a GPU, a name and a SHA-256 for each of its buffers: results/h100-80gb-hbm3/driver.csv.
 fn digests_of_a_gpu(program: &str) -> Vec<String> {
     let record =
         fs::read_to_string(root().join("results/h100-80gb-hbm3/driver.csv")).expect("the record");
@@ -206,7 +206,7 @@ fn cuda_bindings_encode_tensor_maps() {
     prints("tensor_map.py", "tensor map: transposed");
 }
 
-/// Lines of a script that end in the word `race`: of the script, or of the CUDA source that its `SOURCE` begins.
+/// Lines that end in the word `race`, numbered within the script or within the CUDA source that its `SOURCE` contains.
 fn marked(script: &str) -> Vec<usize> {
     let path = root().join("common/driver/tests/python").join(script);
     let text = fs::read_to_string(path).expect("a script");
@@ -232,7 +232,7 @@ fn planted_races_are_named_at_their_lines() {
         let lines = marked(command[0]);
         assert_eq!(lines.len(), races);
         for line in lines {
-            // A finding has two lines, of which the first says what it is.
+            // A finding has two lines; the first says what it is.
             let at = format!(" access at {file}:{line} ");
             assert!(
                 said.contains("Race reported") && said.contains(&at),
@@ -242,7 +242,8 @@ fn planted_races_are_named_at_their_lines() {
     }
 }
 
-/// Answers that are not a GPU's: of textures, sharing and peers, which are not here, and where this library is stricter.
+/// Answers that differ from a GPU's: of textures, sharing and peers, which are not supported, and where this library is
+/// stricter.
 const OTHER_ANSWERS: [&str; 15] = [
     "pointer_attribute_device_10",
     "pointer_attribute_device_15",
@@ -276,7 +277,7 @@ fn wrong_calls_are_answered_as_by_a_gpu() {
     assert_eq!(here.len(), record.lines().count() - 1, "one for each row");
     for (here, gpu) in here.iter().zip(record.lines().skip(1)) {
         let name = here.split(',').next().unwrap_or_default();
-        // What the device cannot do here has the attribute 0.
+        // Attributes of unsupported features are 0.
         let absent = *here == format!("{name},0,0") && name.starts_with("device_attribute");
         let other = OTHER_ANSWERS.contains(&name);
         assert!(
@@ -309,7 +310,7 @@ fn a_killed_client_leaves_nothing_behind() {
     client.wait().expect("ended");
     let left = fs::read_dir(scratch.path()).expect("read").count();
     assert_eq!(left, 0, "files in TMPDIR");
-    // The next client finds the emulator as the first one did.
+    // The next client starts with a fresh emulator.
     prints("saxpy.py", "saxpy: every element is right");
 }
 

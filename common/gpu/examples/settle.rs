@@ -1,11 +1,11 @@
-//! How long does a card take to settle at a clock? cuBLAS multiplies 8192x8192 matrices: 250 times random numbers, then 250
-//! times zeros, which need less power, and again. Prints each launch's SM clock and the milliseconds since its 250 began:
-//! `cargo run --release -p gpu --example settle`.
+//! How long does a card's clock take to settle? cuBLAS multiplies 8192x8192 matrices: 250 times random numbers, then
+//! 250 times zeros, which need less power, and so on. Prints each launch's SM clock and the milliseconds since its 250
+//! began: `cargo run --release -p gpu --example settle`.
 use gpu::{Contestant, Context, Cublas, Elements, GpuError, Timing, alternate};
 use half::f16;
 
 const N: usize = 8192;
-/// Launches of a turn.
+/// Consecutive launches with the same numbers.
 const TURN: usize = 250;
 const ROUNDS: usize = 3;
 
@@ -37,7 +37,7 @@ fn main() -> Result<(), GpuError> {
     for round in 0..ROUNDS {
         for turn in samples.chunks(TURN) {
             let mut ms = 0.0;
-            // Every other round runs backwards.
+            // Every other round runs in reverse order.
             let backwards = round % 2 == 0;
             for place in 0..TURN {
                 let one = &turn[if backwards { TURN - 1 - place } else { place }];

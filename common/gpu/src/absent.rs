@@ -1,5 +1,5 @@
-//! The same API in WebAssembly, where there is no GPU. Types that only a GPU or NVRTC can make have no values here, so the compiler
-//! removes the code that uses them, and every search ends with the error of a machine without CUDA.
+//! The same API for WebAssembly, where there is no GPU. Types that only a GPU or NVRTC can create have no values here,
+//! so the compiler removes the code that uses them. Every search fails with the error of a machine without CUDA.
 use std::path::{Path, PathBuf};
 
 use crate::{
@@ -15,7 +15,7 @@ pub fn devices() -> Result<Vec<DeviceInfo>, GpuError> {
     Err(GpuError::NoDriver)
 }
 
-/// The driver's version: there is none.
+/// The driver's version: none.
 pub fn driver_version() -> Option<String> {
     None
 }
@@ -46,7 +46,7 @@ pub enum Cublas {}
 /// cuBLASLt, with the fastest of its algorithms.
 pub enum CublasLt {}
 
-/// `fn name(&self, …) -> …`, of a type without values.
+/// `fn name(&self, …) -> …` of a type without values.
 macro_rules! never {
     ($type:ident { $($name:ident($($argument:ident: $of:ty),*) -> $result:ty;)* }) => {
         #[allow(missing_docs, clippy::missing_errors_doc, clippy::must_use_candidate)]
@@ -153,7 +153,7 @@ pub fn alternate(
 }
 
 impl CublasLt {
-    /// Asks for the fastest algorithms.
+    /// Selects the fastest algorithms.
     ///
     /// # Errors
     /// Never: there is no GPU to call it with.

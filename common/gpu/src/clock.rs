@@ -1,12 +1,13 @@
-//! The clock of the SMs while a sample ran, counted by the SMs themselves.
+//! The SM clock during a sample, counted by the SMs themselves.
 //!
-//! A sensor is read some ten times a second; a sample takes a millisecond, and after a rest the clock falls within it. So a
-//! small kernel before and after each sample reads on each SM `%clock64`, which counts the SM's clocks, and `%globaltimer`,
-//! which counts nanoseconds (PTX ISA, Special Registers). Both differences are of the same SM: its clock is their ratio.
+//! A sensor is read some ten times a second, but a sample takes a millisecond, and after a rest the clock drops during
+//! it. So a small kernel before and after each sample reads on each SM `%clock64`, which counts SM clocks, and
+//! `%globaltimer`, which counts nanoseconds (PTX ISA, Special Registers). The ratio of the two differences is that SM's
+//! clock.
 use crate::statistics::percentile;
 use crate::{Buffer, Context, Function, GpuError, KernelArg, LaunchConfig};
 
-/// Each block writes what its SM counts to its SM's place, two words of 64 bits.
+/// Each block writes the counters of its SM to the SM's entry, two 64-bit values.
 const KERNEL: &str = "
 .version 7.0
 .target sm_80
@@ -29,7 +30,7 @@ const KERNEL: &str = "
     ret;
 }";
 
-/// Room for readings of every SM's counters.
+/// Device memory for readings of every SM's counters.
 pub struct Clock {
     kernel: Function,
     places: Buffer,
@@ -38,11 +39,11 @@ pub struct Clock {
     taken: usize,
 }
 
-/// One SM's counters: clocks, nanoseconds. An SM that no block ran on has zeros.
+/// One SM's counters: clocks, nanoseconds. Both are zero for an SM on which no block ran.
 type Counters = [u64; 2];
 
 impl Clock {
-    /// With room for so many readings.
+    /// Allocates memory for this many readings.
     ///
     /// # Errors
     /// [`GpuError::Driver`], [`GpuError::Memory`].
@@ -62,7 +63,7 @@ impl Clock {
     /// Enqueues a reading.
     ///
     /// # Errors
-    /// [`GpuError::Size`] without room for it, [`GpuError::Driver`].
+    /// [`GpuError::Size`] if there is no room left, [`GpuError::Driver`].
     pub fn read(&mut self, gpu: &Context) -> Result<(), GpuError> {
         let each = self.sms as usize * size_of::<Counters>();
         let end = (self.taken + 1) * each;
@@ -83,11 +84,11 @@ impl Clock {
         gpu.launch(&self.kernel, &config, &args)
     }
 
-    /// The SMs' clock, in MHz, from the first to the second reading, from the third to the fourth, and so on: the median
-    /// over the SMs that both saw. Waits for all that is enqueued.
+    /// The SM clock in MHz from the first reading to the second, from the third to the fourth, and so on: the median
+    /// over the SMs that appear in both. Waits for all enqueued work.
     ///
     /// # Errors
-    /// [`GpuError::Driver`]: also faults of what ran before.
+    /// [`GpuError::Driver`]: also for faults of earlier kernels.
     pub fn mhz(&self, gpu: &Context) -> Result<Vec<Option<f64>>, GpuError> {
         let bytes = gpu.read(&self.places)?;
         let (words, _) = bytes.as_chunks::<8>();

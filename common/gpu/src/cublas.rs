@@ -1,9 +1,9 @@
-//! cuBLAS, the opponent: row-major C = A B, or C = A B^T.
+//! cuBLAS, the baseline: row-major C = A B, or C = A B^T.
 //!
-//! cuBLAS takes matrices as column-major: a row-major matrix is the transposed one to it. Since
-//! C^T = B^T A^T, swapping the operands is all it takes. For C = A B^T, with B stored as (N, K), that is
-//! C^T = B A^T: cuBLAS reads B's memory as a column-major B^T and transposes it. In its words this is *TN*, transposed
-//! times not transposed; both operands are contiguous along K.
+//! cuBLAS expects column-major matrices, so a row-major matrix appears transposed to it. Since C^T = B^T A^T, swapping
+//! the operands is enough. C = A B^T, with B stored as (N, K), is C^T = B A^T: cuBLAS sees B's memory as a column-major
+//! B^T and transposes it. In its terms this is *TN*, transposed times not transposed; both operands are contiguous
+//! along K.
 use crate::dynamic::api;
 use crate::primary::Primary;
 use crate::{Buffer, Context, Elements, GpuError, search};
@@ -27,7 +27,7 @@ api!(Api {
     ) -> c_int;
 });
 
-// The values of NVIDIA's headers (library_types.h, cublas_api.h), under their names.
+// Values from NVIDIA's headers (library_types.h, cublas_api.h), under their names.
 pub(crate) const CUDA_R_32F: c_int = 0;
 pub(crate) const CUDA_R_16F: c_int = 2;
 pub(crate) const CUDA_R_16BF: c_int = 14;
@@ -36,7 +36,7 @@ const CUBLAS_OP_N: c_int = 0;
 pub(crate) const CUBLAS_OP_T: c_int = 1;
 const CUBLAS_GEMM_DEFAULT: c_int = -1;
 
-/// The workspace of cuBLAS, which uses at most 32 MiB on Hopper.
+/// The size of cuBLAS's workspace; it uses at most 32 MiB on Hopper.
 pub(crate) const WORKSPACE_BYTES: usize = 64 << 20;
 
 /// How B is stored.
@@ -71,7 +71,7 @@ impl Cublas {
     /// Finds cuBLAS where [`Nvrtc::find`](crate::Nvrtc::find) looks for NVRTC, and opens it.
     ///
     /// # Errors
-    /// [`GpuError::NoCublas`]; [`GpuError::Cublas`] if it does not fit the driver.
+    /// [`GpuError::NoCublas`]; [`GpuError::Cublas`] if it is not compatible with the driver.
     pub fn new(gpu: &Context) -> Result<Self, GpuError> {
         let found = search::load("cublas", &["cublasLt"], None)
             .map_err(|searched| GpuError::NoCublas { searched })?;
@@ -89,8 +89,8 @@ impl Cublas {
             context: Rc::clone(&gpu.context),
             workspace,
         };
-        // SAFETY: a live handle, the stream of the current context, and device memory that lives as
-        // long as the handle. The stream comes first: setting it drops the workspace.
+        // SAFETY: a live handle, the stream of the current context, and device memory that lives as long as the handle.
+        // The stream is set first, because setting it discards the workspace.
         unsafe {
             this.api.check(
                 "cublasSetStream",
@@ -105,7 +105,7 @@ impl Cublas {
         Ok(this)
     }
 
-    /// Its version, such as `13.0.2`.
+    /// The version, such as `13.0.2`.
     pub fn version(&self) -> String {
         let mut version = 0;
         // SAFETY: a live handle and a valid place for an int.
@@ -160,16 +160,15 @@ impl Cublas {
         b.holds("B", storage_of_b.sides(n, k), bytes(input))?;
         c.holds("C", [m, n], bytes(output))?;
         let [m, n, k] = [dimension(m)?, dimension(n)?, dimension(k)?];
-        // The stride of B is a row of it in memory.
+        // The stride of B is the length of its rows in memory.
         let (op_b, stride_b) = match storage_of_b {
             StorageOfB::RowMajor => (CUBLAS_OP_N, n),
             StorageOfB::KMajor => (CUBLAS_OP_T, k),
         };
         let (alpha, beta) = (1.0f32, 0.0f32);
         self.context.bind()?;
-        // SAFETY: a live handle, operands that hold their matrices (checked above), and alpha and beta
-        // on the host in the compute type, read before the call returns. Columns for rows: B comes
-        // first.
+        // SAFETY: a live handle, operands that hold their matrices (checked above), and alpha and beta on the host in
+        // the compute type, read before the call returns. Column-major means that B comes first.
         let status = unsafe {
             (self.api.cublasGemmEx)(
                 self.handle,
@@ -211,7 +210,7 @@ impl Api {
     }
 }
 
-/// Turns what a call of cuBLAS or cuBLASLt returned into a `Result`, with the library's own `text` for it.
+/// Converts the status of a cuBLAS or cuBLASLt call into a `Result`, with the library's own `text` for it.
 pub(crate) fn check(
     call: &'static str,
     status: c_int,
@@ -238,12 +237,12 @@ pub(crate) fn version_text(version: usize) -> String {
     )
 }
 
-/// A dimension as cuBLAS takes it.
+/// Converts a dimension to the type that cuBLAS takes.
 pub(crate) fn dimension(size: usize) -> Result<c_int, GpuError> {
     c_int::try_from(size).map_err(|_| GpuError::Dimension { size })
 }
 
-/// Bytes of an element.
+/// Bytes per element.
 fn bytes(kind: c_int) -> usize {
     if kind == CUDA_R_32F { 4 } else { 2 }
 }

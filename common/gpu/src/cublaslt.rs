@@ -1,4 +1,4 @@
-//! cuBLASLt with the fastest of its algorithms: the strongest opponent.
+//! cuBLASLt with the fastest of its algorithms: the strongest baseline.
 use crate::cublas::{
     CUBLAS_COMPUTE_32F, CUBLAS_OP_T, CUDA_R_16BF, CUDA_R_16F, CUDA_R_32F, StorageOfB,
     WORKSPACE_BYTES, check, dimension, version_text,
@@ -48,7 +48,8 @@ const CUBLASLT_ALGO_CONFIG_CLUSTER_SHAPE_ID: c_int = 8; // a u16
 
 /// `cublasLtClusterShape_t`: 1x1, 2x1, 4x1, 1x2, 2x2, 4x2, 1x4, 2x4.
 const CLUSTER_SHAPES: std::ops::RangeInclusive<u16> = 2..=9;
-/// What cuBLASLt 13.1 accepts of the algorithm for Hopper, which chooses the schedule: consumers that share a tile, or take turns.
+/// Values that cuBLASLt 13.1 accepts for its Hopper algorithm. They select the schedule: consumers that share a tile
+/// (cooperative), or alternate (ping-pong).
 const CUSTOM_OPTIONS: std::ops::Range<u32> = 0..8;
 
 /// `cublasLtMatmulAlgo_t`.
@@ -67,13 +68,14 @@ struct Candidate {
     reserved: [c_int; 4],
 }
 
-/// How many candidates [`CublasLt::tune`] asks the heuristic for. cuBLASLt 13.1 offers 8 on an H200, however many are asked for.
+/// How many candidates [`CublasLt::tune`] requests from the heuristic. cuBLASLt 13.1 offers 8 on an H200, however many
+/// are requested.
 const CANDIDATES: usize = 64;
 
-/// How many of the fastest in a first timing are timed again before some are kept.
+/// How many of the fastest in a first round of timing are timed again.
 const FINALISTS: usize = 16;
 
-/// cuBLASLt for one shape, with its fastest algorithms there.
+/// cuBLASLt for one shape, with the fastest algorithms for it.
 pub struct CublasLt {
     algorithms: Vec<Algorithm>,
     timed: usize,
@@ -88,9 +90,9 @@ pub struct CublasLt {
 }
 
 impl CublasLt {
-    /// Asks the heuristic for algorithms for C = A B (row-major f16, computed in f32, 64 MiB of workspace), varies the
-    /// cluster and the schedule of each, times all that run in rotation on these sets of buffers, [A, B, C], and keeps so
-    /// many of the fastest, in their order. Each C is overwritten.
+    /// Requests algorithms from the heuristic for C = A B (row-major f16, computed in f32, 64 MiB of workspace), varies
+    /// the cluster shape and the schedule of each, times all that run, rotating over these sets of buffers [A, B, C],
+    /// and keeps the `kept` fastest, in order. Each C is overwritten.
     ///
     /// # Errors
     /// [`GpuError::NoCublas`], [`GpuError::Size`], [`GpuError::Dimension`], [`GpuError::Cublas`].
@@ -116,7 +118,7 @@ impl CublasLt {
         Self::open(gpu, CUDA_R_16BF, StorageOfB::KMajor, shape)?.tuned(gpu, sets, kept)
     }
 
-    /// Keeps so many of the fastest algorithms.
+    /// Keeps the `kept` fastest algorithms.
     fn tuned(self, gpu: &Context, sets: &[[&Buffer; 3]], kept: usize) -> Result<Self, GpuError> {
         let mut this = self;
         let [m, n, k] = this.shape;
@@ -130,7 +132,7 @@ impl CublasLt {
             this.fit(*set)?;
         }
         let mut candidates = this.with_variants(this.candidates()?);
-        // What is offered may then refuse to run.
+        // Some of the offered algorithms may still refuse to run.
         candidates.retain(|algorithm| this.enqueue(algorithm, first).is_ok());
         this.timed = candidates.len();
         let mut timed = this.by_time(gpu, sets, candidates, 1)?;
@@ -146,7 +148,7 @@ impl CublasLt {
         Ok(this)
     }
 
-    /// These algorithms in the order of the times that they take, the fastest first.
+    /// Sorts these algorithms by time, the fastest first.
     fn by_time(
         &self,
         gpu: &Context,
@@ -164,7 +166,7 @@ impl CublasLt {
                 }),
             })
             .collect();
-        // A short product takes less time than its launch does, so a sample is a graph of several.
+        // A short product takes less time than its launch, so a sample is a graph of several.
         let is_short = self.shape.iter().product::<usize>() <= 1 << 33;
         let timing = Timing {
             rounds,
@@ -189,12 +191,12 @@ impl CublasLt {
         self.timed
     }
 
-    /// How many of them were kept: at least one, at most as many as were asked for.
+    /// How many of them were kept: at least one, at most as many as requested.
     pub fn kept(&self) -> usize {
         self.algorithms.len()
     }
 
-    /// Enqueues the product by one of the algorithms kept, for matrices A, B, C of the shape tuned for, m, n, k.
+    /// Enqueues the product with one of the kept algorithms; A, B, C have the shape that was tuned for, m, n, k.
     ///
     /// # Errors
     /// [`GpuError::Size`], [`GpuError::Cublas`]; also if fewer algorithms were kept.
@@ -206,13 +208,13 @@ impl CublasLt {
         self.enqueue(algorithm, buffers)
     }
 
-    /// Its version, such as `13.0.2`.
+    /// The version, such as `13.0.2`.
     pub fn version(&self) -> String {
-        // SAFETY: takes nothing.
+        // SAFETY: the function has no arguments.
         version_text(unsafe { (self.api.cublasLtGetVersion)() })
     }
 
-    /// cuBLASLt for matrices of this type, without an algorithm.
+    /// cuBLASLt for matrices of this type, without an algorithm yet.
     fn open(
         gpu: &Context,
         elements: c_int,
@@ -260,7 +262,7 @@ impl CublasLt {
                 (api.cublasLtMatrixLayoutCreate)(part, elements, rows, columns, stride)
             })
         };
-        // Columns for rows, as in cublas.rs: B, then A, then C.
+        // Column-major, as in cublas.rs: B, then A, then C.
         let [rows_of_b, columns_of_b] = storage_of_b.sides(n, k);
         let of_b = layout(columns_of_b, rows_of_b)?;
         let layouts = [of_b, layout(k, m)?, layout(n, m)?];
@@ -279,7 +281,7 @@ impl CublasLt {
         })
     }
 
-    /// The heuristic's algorithms, its first choice first.
+    /// The heuristic's algorithms, best guess first.
     fn candidates(&self) -> Result<Vec<Algorithm>, GpuError> {
         let api = &self.api;
         let (call, destroy) = (
@@ -324,7 +326,8 @@ impl CublasLt {
             .collect())
     }
 
-    /// These, and with each cluster and custom option what `cublasLtMatmulAlgoCheck` accepts within the workspace.
+    /// These algorithms, and all variants of cluster shape and custom option that `cublasLtMatmulAlgoCheck` accepts
+    /// within the workspace.
     fn with_variants(&self, offered: Vec<Algorithm>) -> Vec<Algorithm> {
         let mut all = offered.clone();
         for one in &offered {
@@ -338,7 +341,7 @@ impl CublasLt {
         all
     }
 
-    /// This algorithm with another cluster and custom option, if cuBLASLt has it for this shape.
+    /// The algorithm with another cluster shape and custom option, if cuBLASLt supports that for this shape.
     fn variant(&self, algorithm: Algorithm, cluster: u16, option: u32) -> Option<Algorithm> {
         let (api, mut variant, mut needs) = (&self.api, algorithm, Candidate::default());
         let [b, a, c] = &self.layouts;
@@ -371,7 +374,7 @@ impl CublasLt {
             .then_some(variant)
     }
 
-    /// That these operands hold matrices of the shape tuned for.
+    /// Checks that these operands hold matrices of the shape that was tuned for.
     fn fit(&self, [a, b, c]: [&Buffer; 3]) -> Result<(), GpuError> {
         let [m, n, k] = self.shape;
         a.holds("A", [m, k], 2)?;

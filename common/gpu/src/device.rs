@@ -1,4 +1,4 @@
-//! Which GPUs there are, and one of them opened.
+//! Lists the GPUs, and opens one of them.
 use crate::driver::{self, check};
 use crate::primary::Primary;
 use crate::{DeviceInfo, GpuError};
@@ -6,7 +6,7 @@ use cudarc::driver::sys::{self, CUdevice_attribute as Attribute};
 use std::ffi::c_int;
 use std::rc::Rc;
 
-/// What the emulator's driver calls its device begins so.
+/// The prefix of the device name that the emulator's driver reports.
 const EMULATED: &str = "Emulated ";
 
 /// All GPUs that CUDA sees.
@@ -20,7 +20,7 @@ pub fn devices() -> Result<Vec<DeviceInfo>, GpuError> {
         .collect()
 }
 
-/// An open GPU: its context and a stream, on which all work goes in order.
+/// An open GPU: its context and a stream, on which all work runs in order.
 ///
 /// Values made from it ([`Buffer`](crate::Buffer), [`Function`](crate::Function), …) may outlive it. It
 /// stays on the thread that opened it.
@@ -47,7 +47,7 @@ impl Context {
         })
     }
 
-    /// What this GPU is.
+    /// Information about this GPU.
     pub fn info(&self) -> &DeviceInfo {
         &self.info
     }
@@ -55,13 +55,13 @@ impl Context {
     /// Waits until all enqueued work is done.
     ///
     /// # Errors
-    /// [`GpuError::Driver`] if that work went wrong: a kernel's fault shows here.
+    /// [`GpuError::Driver`] if that work failed: a kernel's fault is reported here.
     pub fn synchronize(&self) -> Result<(), GpuError> {
         self.context.synchronize()
     }
 }
 
-/// How many GPUs there are, at least one. The driver is ready.
+/// The number of GPUs, at least one. Initializes the driver.
 fn count() -> Result<usize, GpuError> {
     let mut count = 0;
     // SAFETY: a valid place for an int.

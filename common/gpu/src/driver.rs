@@ -1,12 +1,12 @@
-//! The driver library: is it there, is it new enough, and what did a call return?
+//! The driver library: is it installed, is it new enough, and what did a call return?
 use crate::GpuError;
 use cudarc::driver::sys::{self, CUresult};
 use std::ffi::{CStr, c_char, c_int};
 
-/// Makes sure that the driver can be called; every entry to this crate's GPU side begins here.
-/// cudarc panics when a function is missing, so that nothing else may be called before.
+/// Makes sure that the driver can be called. Every path to the GPU in this crate begins here, because cudarc panics if
+/// a function is missing.
 pub(crate) fn ready() -> Result<(), GpuError> {
-    // SAFETY: tries to load libcuda, whose initialisers need nothing of the process.
+    // SAFETY: tries to load libcuda, whose initializers have no preconditions.
     if !unsafe { sys::is_culib_present() } {
         return Err(GpuError::NoDriver);
     }
@@ -35,7 +35,7 @@ pub(crate) fn cuda_version() -> Result<(c_int, c_int), GpuError> {
     Ok((version / 1000, version % 1000 / 10))
 }
 
-/// Turns what a driver call returned into a `Result`.
+/// Converts the result of a driver call into a `Result`.
 pub(crate) fn check(call: &'static str, result: CUresult) -> Result<(), GpuError> {
     match result {
         CUresult::CUDA_SUCCESS => Ok(()),
@@ -50,8 +50,7 @@ pub(crate) fn check(call: &'static str, result: CUresult) -> Result<(), GpuError
 /// The name of a result, such as `CUDA_ERROR_OUT_OF_MEMORY`.
 pub(crate) fn name(result: CUresult) -> String {
     let mut text: *const c_char = std::ptr::null();
-    // SAFETY: a valid place for a pointer. The driver sets it to static text, or to null for a code
-    // that it does not know.
+    // SAFETY: a valid place for a pointer. The driver sets it to static text, or to null for an unknown code.
     unsafe {
         let _ = sys::cuGetErrorName(result, &raw mut text);
         if text.is_null() {

@@ -5,8 +5,8 @@ use std::ffi::OsStr;
 
 /// Opens a CUDA library and keeps it for the life of the process, as NVIDIA's libraries expect.
 pub(crate) fn open(name: impl AsRef<OsStr>) -> Result<&'static Library, libloading::Error> {
-    // SAFETY: loading runs the library's initialisers. It is one of NVIDIA's, which need nothing of
-    // the process, and it comes from where the user keeps CUDA.
+    // SAFETY: loading runs the library's initializers. It is one of NVIDIA's, whose initializers have no preconditions,
+    // and it comes from where the user keeps CUDA.
     let library = unsafe { Library::new(name.as_ref()) }?;
     Ok(Box::leak(Box::new(library)))
 }
@@ -16,7 +16,7 @@ pub(crate) fn open(name: impl AsRef<OsStr>) -> Result<&'static Library, libloadi
 /// # Safety
 /// `F` is the type that the library's C header declares for `name`.
 pub(crate) unsafe fn symbol<F: Copy>(library: &Library, name: &str) -> Result<F, GpuError> {
-    // SAFETY: the caller vouches for the type.
+    // SAFETY: the caller guarantees the type.
     let found = unsafe { library.get::<F>(name.as_bytes()) };
     Ok(*found.map_err(|error| GpuError::Library {
         reason: error.to_string(),

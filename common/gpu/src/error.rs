@@ -1,20 +1,20 @@
-//! What can go wrong, and what to do about it.
+//! Errors, and what to do about them.
 
-/// Why the GPU, or a CUDA library, could not do what was asked.
+/// Why the GPU or a CUDA library could not do what was requested.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum GpuError {
-    /// NVRTC was found nowhere.
+    /// NVRTC was not found.
     #[error(
         "no NVRTC, the compiler from CUDA C++ to PTX: {}; looked in{}",
         get_nvrtc(std::env::consts::OS),
         list(searched)
     )]
     NoNvrtc {
-        /// Where it was looked for, in order; with the loader's reason where a file would not load.
+        /// The places that were searched, in order, with the loader's reason if a file would not load.
         searched: Vec<String>,
     },
-    /// The source did not compile, or an option was refused.
-    #[error("NVRTC refused the kernel; mend what it names:\n{log}")]
+    /// The source does not compile, or an option was refused.
+    #[error("NVRTC does not compile the kernel; fix the errors that it names:\n{log}")]
     Compile {
         /// NVRTC's log.
         log: String,
@@ -24,21 +24,21 @@ pub enum GpuError {
     Nvrtc {
         /// The function that failed.
         call: &'static str,
-        /// NVRTC's words.
+        /// NVRTC's message.
         message: String,
     },
-    /// CUDA's headers were found and cannot be read.
+    /// CUDA's headers were found but cannot be read.
     #[error(
         "cannot read CUDA's headers, {place}: {reason}; get fresh ones with `cargo ladder get-nvrtc`"
     )]
     Headers {
         /// The file or folder.
         place: String,
-        /// The system's words.
+        /// The system's message.
         reason: String,
     },
-    /// Text for CUDA holds a NUL byte, which would end it there.
-    #[error("{what} holds a NUL byte: remove it")]
+    /// A text for CUDA contains a NUL byte, which would end it early.
+    #[error("{what} contains a NUL byte: remove it")]
     Nul {
         /// Which text.
         what: &'static str,
@@ -46,10 +46,10 @@ pub enum GpuError {
     /// A library was found but lacks a function.
     #[error("a CUDA library is too old or damaged: {reason}; install CUDA 12 or later")]
     Library {
-        /// The loader's words.
+        /// The loader's message.
         reason: String,
     },
-    /// No libcuda on this machine.
+    /// This machine has no libcuda.
     #[error(
         "no NVIDIA driver on this machine (libcuda is missing, or a stub): install the driver, \
          or run on the emulator, which needs none"
@@ -64,23 +64,23 @@ pub enum GpuError {
         /// The CUDA version that it supports.
         found: String,
     },
-    /// A driver, but no GPU.
+    /// There is a driver, but no GPU.
     #[error(
         "the NVIDIA driver sees no GPU: check `nvidia-smi` and CUDA_VISIBLE_DEVICES, or run on the \
          emulator"
     )]
     NoDevice,
-    /// The emulator behind the driver's interface has bits of a GPU, and no times.
+    /// The emulator poses as a GPU: it computes the same bits, but it has no timing.
     #[error(
-        "this GPU is emulated: what it takes is this machine's time and no GPU's; time on a GPU, or predict by `time` on the emulator"
+        "this GPU is emulated, so its times would be those of this machine; measure on a GPU, or predict with `time` on the emulator"
     )]
     Emulated,
-    /// No GPU of that number.
+    /// There is no GPU with that number.
     #[error("no GPU number {ordinal}: this machine has {count}, counted from 0")]
     NoSuchDevice {
-        /// The number asked for.
+        /// The requested number.
         ordinal: usize,
-        /// How many there are.
+        /// The number of GPUs.
         count: usize,
     },
     /// A driver call failed.
@@ -106,7 +106,7 @@ pub enum GpuError {
     /// The PTX has no such kernel.
     #[error("the PTX has no kernel `{name}`: declare it `extern \"C\" __global__ void {name}(…)`")]
     NoKernel {
-        /// The name asked for.
+        /// The requested name.
         name: String,
     },
     /// The PTX has no such variable.
@@ -115,7 +115,7 @@ pub enum GpuError {
          kernel so that the compiler keeps it"
     )]
     NoVariable {
-        /// The name asked for.
+        /// The requested name.
         name: String,
     },
     /// The arguments do not fit the kernel's parameters.
@@ -131,9 +131,9 @@ pub enum GpuError {
         /// Bytes of each argument.
         given: Vec<usize>,
     },
-    /// More shared memory than a block may have.
+    /// More shared memory than a block can have.
     #[error(
-        "kernel `{entry}` asks for {asked} bytes of shared memory, a block may have {allowed}: use a \
+        "kernel `{entry}` needs {asked} bytes of shared memory, but a block has at most {allowed}: use a \
          smaller tile or fewer stages"
     )]
     SharedMemory {
@@ -141,10 +141,10 @@ pub enum GpuError {
         entry: String,
         /// Static and dynamic bytes together.
         asked: u64,
-        /// What the GPU allows a block.
+        /// The GPU's limit per block.
         allowed: u32,
     },
-    /// A buffer does not hold what was to be read from or written to it.
+    /// A buffer is too small for what was to be read from or written to it.
     #[error(
         "{what} needs {need} bytes and the buffer has {have}: allocate it for the padded shape"
     )]
@@ -153,38 +153,38 @@ pub enum GpuError {
         what: &'static str,
         /// Bytes needed.
         need: usize,
-        /// Bytes there are.
+        /// Bytes that it has.
         have: usize,
     },
-    /// A dimension beyond the 32 bits that cuBLAS takes.
-    #[error("dimension {size} is beyond what cuBLAS takes: use a smaller problem")]
+    /// A dimension that does not fit into the 32 bits that cuBLAS takes.
+    #[error("dimension {size} is too large for cuBLAS: use a smaller problem")]
     Dimension {
         /// The dimension.
         size: usize,
     },
-    /// A tensor map that its own fields contradict.
+    /// A tensor map whose fields contradict each other.
     #[error(
         "a tensor map of {dimensions} dimensions with {strides} strides, {tile} tile sides and {element_strides} element strides: \
          give N, N - 1, N and N (or none) of them, for an N from 1 to 5"
     )]
     TensorRank {
-        /// Extents given.
+        /// Number of extents.
         dimensions: usize,
-        /// Strides given.
+        /// Number of strides.
         strides: usize,
-        /// Sides of the tile given.
+        /// Number of tile sides.
         tile: usize,
-        /// Element strides given.
+        /// Number of element strides.
         element_strides: usize,
     },
-    /// cuBLAS was found nowhere.
+    /// cuBLAS was not found.
     #[error(
         "no cuBLAS to compare with: install the CUDA toolkit and set CUDA_HOME, or activate a Python \
          environment that has nvidia-cublas; looked in{}",
         list(searched)
     )]
     NoCublas {
-        /// Where it was looked for, in order.
+        /// The places that were searched, in order.
         searched: Vec<String>,
     },
     /// A cuBLAS call failed.
@@ -195,16 +195,16 @@ pub enum GpuError {
     Cublas {
         /// The function that failed.
         call: &'static str,
-        /// cuBLAS's words.
+        /// cuBLAS's message.
         message: String,
     },
 }
 
-/// Where a compiler comes from, which no machine with macOS can have.
+/// How to get the compiler, which NVIDIA does not make for macOS.
 fn get_nvrtc(os: &str) -> &'static str {
     match os {
         "macos" => {
-            "NVIDIA makes none for macOS; work in a Linux container, such as the .devcontainer of a course \
+            "NVIDIA has no NVRTC for macOS; work in a Linux container, such as the .devcontainer of a course \
              (`cargo ladder export-course` writes it)"
         }
         _ => "run `cargo ladder get-nvrtc`, or set GEMM_NVRTC to the folder that has it",
@@ -221,7 +221,7 @@ fn remedy(code: u32) -> &'static str {
         1 => "check grid, block, cluster and shared memory against the GPU's limits",
         2 => "use a smaller problem, or close what else uses this GPU",
         209 => "the PTX is for another architecture: choose the GPU's own",
-        218 => "its log names the line to mend",
+        218 => "its log names the line to fix",
         222 => {
             "the PTX is newer than the driver: update the driver, or compile with the NVRTC that \
              `cargo ladder get-nvrtc` pins"
@@ -230,7 +230,7 @@ fn remedy(code: u32) -> &'static str {
             "the kernel went wrong on the GPU: run it with `sanitize`, which names thread, address \
              and line (this process can use the GPU no more)"
         }
-        701 => "the block needs more registers or threads than there are: use fewer threads",
+        701 => "the block needs more registers or threads than an SM has: use fewer threads",
         900..=908 => "a graph may hold launches only: take copies and allocations out of it",
         912 => "the cluster is too large for this kernel: use a smaller one",
         _ => "look at `nvidia-smi`, and at this code in the CUDA driver's list of errors",

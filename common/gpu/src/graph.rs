@@ -1,4 +1,4 @@
-//! Many launches as one, and the clock that times them.
+//! Captured launches that run as one, and the events that time them.
 use crate::GpuError;
 use crate::driver::check;
 use crate::primary::Primary;
@@ -6,20 +6,20 @@ use cudarc::driver::sys;
 use std::ptr::null_mut;
 use std::rc::Rc;
 
-/// Launches captured on the stream: none of them has run.
+/// Launches captured on the stream; none of them has run.
 pub(crate) struct Captured {
     context: Rc<Primary>,
     graph: sys::CUgraph,
 }
 
 impl Captured {
-    /// Captures what `enqueue` puts on the stream.
+    /// Captures what `enqueue` launches on the stream.
     pub(crate) fn new(
         context: &Rc<Primary>,
         enqueue: impl FnOnce() -> Result<(), GpuError>,
     ) -> Result<Self, GpuError> {
         context.bind()?;
-        // Relaxed: a kernel that the driver loads lazily may allocate while it is captured.
+        // Relaxed, because a kernel that the driver loads lazily may allocate during the capture.
         let mode = sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
         // SAFETY: a live stream that is not the default one.
         check("cuStreamBeginCapture", unsafe {
@@ -30,7 +30,7 @@ impl Captured {
             context: Rc::clone(context),
             graph: null_mut(),
         };
-        // SAFETY: capture has begun above, and must end even where `enqueue` failed.
+        // SAFETY: the capture began above, and must end even if `enqueue` failed.
         let ended = check("cuStreamEndCapture", unsafe {
             sys::cuStreamEndCapture(context.stream(), &raw mut this.graph)
         });
@@ -41,13 +41,13 @@ impl Captured {
     pub(crate) fn nodes(&self) -> Result<Vec<sys::CUgraphNode>, GpuError> {
         self.context.bind()?;
         let mut count = 0;
-        // SAFETY: a live graph and a valid place for a number; without room for nodes, that is all that is written.
+        // SAFETY: a live graph and a valid place for a number; with a null array, only the number is written.
         check("cuGraphGetNodes", unsafe {
             sys::cuGraphGetNodes(self.graph, null_mut(), &raw mut count)
         })?;
         let mut nodes = vec![null_mut(); count];
         if count > 0 {
-            // SAFETY: the same, with room for as many nodes as there are.
+            // SAFETY: as above, with room for all nodes.
             check("cuGraphGetNodes", unsafe {
                 sys::cuGraphGetNodes(self.graph, nodes.as_mut_ptr(), &raw mut count)
             })?;
@@ -61,20 +61,20 @@ impl Drop for Captured {
     fn drop(&mut self) {
         if !self.graph.is_null() {
             let _ = self.context.bind();
-            // SAFETY: made in `new` and destroyed once; what was instantiated does not need it any more.
+            // SAFETY: made in `new` and destroyed once; an instantiated graph no longer needs it.
             let _ = unsafe { sys::cuGraphDestroy(self.graph) };
         }
     }
 }
 
-/// Launches captured once and ready to run again, as one launch.
+/// Launches that were captured once and can run again, as one launch.
 pub(crate) struct Graph {
     context: Rc<Primary>,
     graph: sys::CUgraphExec,
 }
 
 impl Graph {
-    /// Captures what `enqueue` puts on the stream; nothing of it runs yet.
+    /// Captures what `enqueue` launches on the stream; nothing runs yet.
     pub(crate) fn capture(
         context: &Rc<Primary>,
         enqueue: impl FnOnce() -> Result<(), GpuError>,
@@ -84,14 +84,14 @@ impl Graph {
             context: Rc::clone(context),
             graph: null_mut(),
         };
-        // SAFETY: a captured graph, and a valid place for what is made of it.
+        // SAFETY: a captured graph, and a valid place for the executable graph.
         check("cuGraphInstantiate", unsafe {
             sys::cuGraphInstantiateWithFlags(&raw mut this.graph, captured.graph, 0)
         })?;
         Ok(this)
     }
 
-    /// Enqueues all of it.
+    /// Enqueues the graph.
     pub(crate) fn launch(&self) -> Result<(), GpuError> {
         self.context.bind()?;
         // SAFETY: a live graph and a live stream.
@@ -125,7 +125,7 @@ impl Event {
             context: Rc::clone(context),
             event: null_mut(),
         };
-        // The default flags keep the time; several wrappers switch it off.
+        // The default flags enable timing, which several wrappers disable.
         let flags = sys::CUevent_flags::CU_EVENT_DEFAULT as u32;
         // SAFETY: a valid place for the handle, then a live event and a live stream.
         unsafe {

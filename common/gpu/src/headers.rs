@@ -1,14 +1,14 @@
-//! CUDA's headers as texts in memory, for a compiler that may open no file.
+//! CUDA's headers as texts in memory, for a compiler that must not open files.
 use crate::{GpuError, stand_ins};
 use std::collections::BTreeMap;
 use std::ffi::{CStr, CString};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What a folder of headers may hold: CUDA's own hold 12 MB, with all libraries of a toolkit 50 MB.
+/// The limit for a folder of headers: CUDA's own are 12 MB, 50 MB with all libraries of a toolkit.
 const MOST_BYTES: u64 = 256 << 20;
 
-/// Texts, and under which name an `#include` finds each.
+/// Texts, and the name by which an `#include` finds each.
 #[derive(Default)]
 pub(crate) struct Headers {
     pub names: Vec<CString>,
@@ -27,12 +27,12 @@ impl Headers {
         Ok(all)
     }
 
-    /// What stands in for a host's headers, but for those that are given.
+    /// The stand-ins for a host's headers, except for headers that are given.
     pub(crate) fn stand_ins(given: &Self) -> Self {
         let mut all = Self::default();
         for name in stand_ins::names().filter(|name| !given.has(name)) {
             let text = stand_ins::text(name).map(CString::new);
-            // Neither holds a NUL.
+            // Neither contains a NUL.
             if let (Ok(name), Some(Ok(text))) = (CString::new(name), text) {
                 all.names.push(name);
                 all.texts.push(text);
@@ -41,8 +41,8 @@ impl Headers {
         all
     }
 
-    /// All files below these folders, named from there with `/`, in the order of their names. Of two with one name the
-    /// first folder's is taken.
+    /// All files below these folders, named by their path from there with `/`, sorted by name. If two have the same
+    /// name, the first folder's is used.
     pub(crate) fn read(folders: &[PathBuf]) -> Result<Self, GpuError> {
         let mut files = BTreeMap::new();
         let mut bytes = 0;
@@ -68,7 +68,7 @@ impl Headers {
     }
 }
 
-/// The text with `"info.h"` in an `#include` as `"cooperative_groups/details/info.h"`, if that is in the text's folder:
+/// Replaces `"info.h"` in an `#include` by `"cooperative_groups/details/info.h"`, if that file is in the text's folder:
 /// a header in memory has no folder.
 fn with_whole_names(name: &CStr, text: &CStr, files: &BTreeMap<CString, CString>) -> CString {
     let Some(folder) = name
@@ -90,11 +90,11 @@ fn with_whole_names(name: &CStr, text: &CStr, files: &BTreeMap<CString, CString>
             _ => whole.extend(line),
         }
     }
-    // Without a NUL, as the text was.
+    // No NUL, since the text had none.
     CString::new(whole).unwrap_or_else(|_| text.into())
 }
 
-/// The name of what is at this place, seen from a folder: `..` leads out of it.
+/// The name of a relative path, seen from a folder: `..` leads out of it.
 fn beside(folder: &str, place: &str) -> String {
     let mut parts: Vec<&str> = folder.split('/').collect();
     for part in place.split('/') {
@@ -118,10 +118,10 @@ fn included(line: &[u8]) -> Option<&str> {
     Some(rest.split_once('"')?.0)
 }
 
-/// Libraries of algorithms that the host calls: as many files as all the rest.
+/// Libraries of algorithms that the host calls: as many files as all the others together.
 const LEFT_OUT: [&str; 2] = ["thrust/", "cub/"];
 
-/// Links to folders are not followed: they might lead round in a circle.
+/// Links to folders are not followed, since they might form a cycle.
 fn list(
     folder: &Path,
     prefix: &str,
@@ -135,7 +135,7 @@ fn list(
     for entry in fs::read_dir(folder).map_err(|error| wrong(folder, &error))? {
         let entry = entry.map_err(|error| wrong(folder, &error))?;
         let path = entry.path();
-        // A name that is no Unicode stands in no `#include` of a header.
+        // No header includes a file whose name is not Unicode.
         let Ok(name) = entry.file_name().into_string() else {
             continue;
         };
@@ -153,7 +153,7 @@ fn list(
                 return Err(wrong(folder, &reason));
             }
             let text = fs::read(&path).map_err(|error| wrong(&path, &error))?;
-            // A NUL ends a text for NVRTC; what has one is no header.
+            // NVRTC's texts end at a NUL, so a file that contains one is not a header.
             if let (Ok(name), Ok(text)) = (CString::new(name), CString::new(text)) {
                 files.push((name, text));
             }

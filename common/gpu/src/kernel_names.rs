@@ -1,4 +1,4 @@
-//! Which kernels a library launches, by name: cuBLAS chooses among hundreds, and a name such as
+//! The names of the kernels that a library launches. cuBLAS chooses among hundreds, and a name such as
 //! `nvjet_sm90_hsh_128x128_64x6_2x1_v_bz_NNT` states the tile, the stages and the cluster.
 use crate::driver::check;
 use crate::dynamic::{self, api};
@@ -10,17 +10,17 @@ use std::mem::MaybeUninit;
 use std::ptr::null;
 use std::sync::OnceLock;
 
-// Since CUDA 12.3, and cudarc is asked for what every 12.0 driver has: so these two are looked up here.
+// These exist since CUDA 12.3. cudarc is restricted to what every 12.0 driver has, so they are looked up here.
 api!(Names {
     cuFuncGetName: fn(*mut *const c_char, sys::CUfunction) -> CUresult;
     cuKernelGetName: fn(*mut *const c_char, sys::CUkernel) -> CUresult;
 });
 
-/// The names of the kernels that `enqueue` puts on the stream, in the driver's order of a graph's nodes. They are captured and do not
-/// run. Empty where the driver is older than CUDA 12.3 and does not tell names.
+/// The names of the kernels that `enqueue` launches on the stream, in the driver's order of graph nodes. They are
+/// captured and do not run. Empty if the driver is older than CUDA 12.3 and does not report names.
 ///
 /// # Errors
-/// The error of `enqueue`; [`GpuError::Driver`], also if it does what a graph cannot hold.
+/// The error of `enqueue`; [`GpuError::Driver`], also if it does something that cannot be captured.
 pub fn kernels_of(
     gpu: &Context,
     enqueue: impl FnOnce() -> Result<(), GpuError>,
@@ -51,9 +51,9 @@ fn names() -> Option<Names> {
 }
 
 impl Names {
-    /// The name of the kernel that a node of a live graph launches; none if it launches none, but copies or sets memory.
+    /// The name of the kernel that a node of a live graph launches; none for a copy or fill.
     fn of(&self, node: sys::CUgraphNode) -> Result<Option<String>, GpuError> {
-        // As a number: a newer driver may know types that the enum lacks.
+        // As a number, because a newer driver may have types that the enum lacks.
         let mut kind = 0u32;
         // SAFETY: a node of a live graph and a valid place for its type, a C enum of 32 bits.
         check("cuGraphNodeGetType", unsafe {
@@ -63,15 +63,16 @@ impl Names {
             return Ok(None);
         }
         let mut params = MaybeUninit::<sys::CUDA_KERNEL_NODE_PARAMS>::zeroed();
-        // SAFETY: a kernel's node and a valid place for its parameters, whose every field may be zero: pointers and
-        // numbers. What the driver wrote there is read only where it succeeded.
+        // SAFETY: a kernel node and a valid place for its parameters, of which every field may be zero: pointers and
+        // numbers. They are read only if the driver succeeded.
         let params = unsafe {
             let result = sys::cuGraphKernelNodeGetParams_v2(node, params.as_mut_ptr());
             check("cuGraphKernelNodeGetParams", result)?;
             params.assume_init()
         };
         let mut text = null();
-        // A kernel belongs to a module (`func`) or to a library (`kern`): the node has the handle that it was launched by.
+        // A kernel belongs to a module (`func`) or to a library (`kern`); the node has the handle with which it was
+        // launched.
         // SAFETY: a handle that the driver has just given, and a valid place for a pointer.
         let (call, result) = unsafe {
             match params.func.is_null() {

@@ -14,7 +14,7 @@ impl KernelArg<'_> {
         }
     }
 
-    /// Where the launch reads it from.
+    /// The address from which the launch reads it.
     fn pointer(&self) -> *mut c_void {
         match self {
             Self::Buffer(buffer) => buffer.argument().cast_mut().cast(),
@@ -26,11 +26,11 @@ impl KernelArg<'_> {
 }
 
 impl Context {
-    /// Enqueues `kernel`. It runs after all that was enqueued before; a fault of its own shows at the
-    /// next [`synchronize`](Self::synchronize) or [`read`](Self::read).
+    /// Enqueues `kernel`. It runs after all work enqueued before; its faults are reported by the next
+    /// [`synchronize`](Self::synchronize) or [`read`](Self::read).
     ///
     /// # Errors
-    /// [`GpuError::Arguments`] if `args` do not fit the kernel's parameters;
+    /// [`GpuError::Arguments`] if `args` do not match the kernel's parameters;
     /// [`GpuError::SharedMemory`]; [`GpuError::Driver`] for a shape that the GPU refuses.
     pub fn launch(
         &self,
@@ -65,10 +65,10 @@ impl Context {
             numAttrs: attributes.len() as u32,
         };
         self.context.bind()?;
-        // SAFETY: the function is loaded; there is one pointer for each parameter that its PTX
-        // declares, to as many bytes as it declares (checked above), which the driver copies before it
-        // returns; the attributes outlive the call. What the kernel then does on the device is its
-        // author's word: it can spoil this context's device memory, not the host's.
+        // SAFETY: the function is loaded; there is one pointer for each parameter that its PTX declares, to as many
+        // bytes as it declares (checked above), which the driver copies before it returns; the attributes outlive the
+        // call. What the kernel then does on the device is its author's responsibility: it can corrupt this context's
+        // device memory, but not the host's.
         let result = unsafe {
             sys::cuLaunchKernelEx(
                 &raw const shape,

@@ -1,24 +1,24 @@
 //! The only crate that talks to CUDA: NVRTC, the driver, events, cuBLAS.
 //!
-//! It builds with no CUDA on the machine and loads every library at run time. Whatever is missing is
-//! a [`GpuError`] that names the remedy; nothing here panics.
+//! It builds without CUDA on the machine and loads every library at run time. A missing library is a [`GpuError`] that
+//! names the remedy; nothing here panics.
 //!
 //! | file | idea |
 //! | --- | --- |
-//! | `nvrtc`, `headers` | CUDA C++ in, PTX out; with CUDA's headers in memory, no file is opened |
-//! | `stand_ins` | what device code needs of a host's headers |
-//! | `device` | which GPUs there are; a [`Context`] is one of them, with a stream |
+//! | `nvrtc`, `headers` | CUDA C++ in, PTX out; CUDA's headers can be kept in memory, so no file is opened |
+//! | `stand_ins` | the parts of host headers that device code needs |
+//! | `device` | the GPUs; a [`Context`] is an open one, with a stream |
 //! | `memory`, `tensor` | bytes on the device; the map by which TMA reads them |
 //! | `module`, `launch`, `params` | PTX in, kernels and variables out; a launch, with arguments checked against the PTX |
-//! | `cublas`, `cublaslt` | the opponents |
-//! | `timing`, `graph` | who is faster: events, graphs, and alternation |
-//! | `kernel_names` | which kernels a library launches |
-//! | `clock` | how fast the SMs' clock was meanwhile, counted by the SMs |
-//! | `provenance` | clocks, power and temperature while it ran |
+//! | `cublas`, `cublaslt` | the baselines |
+//! | `timing`, `graph` | which kernel is faster: events, graphs, interleaved samples |
+//! | `kernel_names` | the names of a library's kernels |
+//! | `clock` | the SM clock during a measurement, counted by the SMs |
+//! | `provenance` | clocks, power and temperature during a measurement |
 //! | `driver`, `primary` | what every call to the driver needs |
 //! | `dynamic`, `search` | loading a library, and finding it |
 //! | `plain` | values without a driver |
-//! | `absent` | the same face in WebAssembly, where there is no GPU |
+//! | `absent` | the same API for WebAssembly, where there is no GPU |
 #![allow(unsafe_code)] // A C interface is unsafe by nature: it is confined to this crate.
 
 mod error;

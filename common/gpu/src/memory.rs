@@ -8,8 +8,8 @@ use std::rc::Rc;
 
 /// Device memory: an allocation, freed with this value, or a variable of a module.
 ///
-/// Kernels and cuBLAS write to it through `&Buffer`: its contents are the device's, and the host sees
-/// them only through [`Context::read`].
+/// Kernels and cuBLAS write to it through `&Buffer`: its contents live on the device, and the host sees them only
+/// through [`Context::read`].
 pub struct Buffer {
     owner: Owner,
     name: Box<str>,
@@ -17,7 +17,7 @@ pub struct Buffer {
     bytes: usize,
 }
 
-/// Whose the memory is, and what therefore must outlive the buffer.
+/// The owner of the memory, which must outlive the buffer.
 enum Owner {
     /// The buffer's own.
     Allocation(Rc<Primary>),
@@ -40,7 +40,7 @@ impl Buffer {
         }
     }
 
-    /// What it was called when it was allocated, or the variable's name.
+    /// The name that it was allocated with, or the variable's name.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -60,12 +60,12 @@ impl Buffer {
         self.address
     }
 
-    /// Where the address is stored: what a launch reads as a pointer argument.
+    /// The address of the address: a launch reads a pointer argument from there.
     pub(crate) fn argument(&self) -> *const sys::CUdeviceptr {
         &raw const self.address
     }
 
-    /// That it holds at least a rows x columns matrix of elements of `element` bytes.
+    /// Checks that it has room for a rows x columns matrix with `element` bytes per element.
     pub(crate) fn holds(
         &self,
         what: &'static str,
@@ -85,7 +85,7 @@ impl Context {
     /// A new buffer of `bytes` bytes, all zero (`cuMemAlloc`, `cuMemsetD8`); messages call it `name`.
     ///
     /// # Errors
-    /// [`GpuError::Driver`], most often out of memory.
+    /// [`GpuError::Driver`], usually out of memory.
     pub fn alloc(&self, name: &str, bytes: usize) -> Result<Buffer, GpuError> {
         let buffer = self.reserve(name, bytes)?;
         self.fill(&buffer, 0)?;
@@ -95,7 +95,7 @@ impl Context {
     /// A new buffer that holds `bytes` (`cuMemAlloc`, `cuMemcpyHtoD`); messages call it `name`.
     ///
     /// # Errors
-    /// [`GpuError::Driver`], most often out of memory.
+    /// [`GpuError::Driver`], usually out of memory.
     pub fn upload(&self, name: &str, bytes: &[u8]) -> Result<Buffer, GpuError> {
         let buffer = self.reserve(name, bytes.len())?;
         self.write(&buffer, bytes)?;
@@ -105,7 +105,7 @@ impl Context {
     /// Copies `bytes` to the start of `buffer`, after all work enqueued so far.
     ///
     /// # Errors
-    /// [`GpuError::Size`] if they do not fit; [`GpuError::Driver`].
+    /// [`GpuError::Size`] if they are too many; [`GpuError::Driver`].
     pub fn write(&self, buffer: &Buffer, bytes: &[u8]) -> Result<(), GpuError> {
         buffer.holds("the data to copy", [1, bytes.len()], 1)?;
         self.context.bind()?;
@@ -123,7 +123,7 @@ impl Context {
         self.synchronize()
     }
 
-    /// Sets every byte of `buffer` to `byte`, in the order of the stream.
+    /// Sets every byte of `buffer` to `byte`, in stream order.
     ///
     /// # Errors
     /// [`GpuError::Driver`].
@@ -139,7 +139,7 @@ impl Context {
     /// Waits for all enqueued work and copies `buffer` to the host.
     ///
     /// # Errors
-    /// [`GpuError::Driver`]: also where an earlier kernel went wrong.
+    /// [`GpuError::Driver`]: also if an earlier kernel failed.
     pub fn read(&self, buffer: &Buffer) -> Result<Vec<u8>, GpuError> {
         let mut bytes = vec![0; buffer.bytes];
         self.context.bind()?;
@@ -157,7 +157,7 @@ impl Context {
         Ok(bytes)
     }
 
-    /// A new buffer whose contents nobody has set yet.
+    /// A new, uninitialized buffer.
     fn reserve(&self, name: &str, bytes: usize) -> Result<Buffer, GpuError> {
         self.context.bind()?;
         let mut address = 0;

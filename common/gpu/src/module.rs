@@ -1,4 +1,4 @@
-//! PTX in, a kernel on the device out.
+//! Loads PTX and gets kernels and variables from it.
 use crate::driver::{self, check};
 use crate::primary::Primary;
 use crate::{Buffer, Context, GpuError, params};
@@ -15,21 +15,21 @@ pub struct Function {
     loaded: Rc<Loaded>,
     function: sys::CUfunction,
     entry: String,
-    /// Bytes of each parameter.
+    /// Size of each parameter in bytes.
     params: Vec<usize>,
     registers: u32,
     static_shared: u32,
     local_bytes: u32,
     max_threads: u32,
-    /// What the GPU allows a block, static and dynamic.
+    /// The GPU's limit per block, static and dynamic.
     shared_limit: u32,
-    /// The dynamic shared memory allowed so far: over 48 KiB a kernel has to ask.
+    /// The dynamic shared memory allowed so far: a kernel has to opt in to more than 48 KiB.
     shared_allowed: Cell<u32>,
 }
 
 impl Context {
     /// Assembles PTX for this GPU and loads it (`cuModuleLoadDataEx`). Its variables persist until the module and
-    /// everything taken from it are dropped.
+    /// everything obtained from it are dropped.
     ///
     /// # Errors
     /// [`GpuError::Load`] with the assembler's log.
@@ -42,11 +42,11 @@ impl Context {
     }
 }
 
-/// A loaded module, unloaded when it and all that was taken from it are dropped.
+/// A loaded module, unloaded when it and everything obtained from it are dropped.
 pub struct Module {
     loaded: Rc<Loaded>,
     ptx: Rc<str>,
-    /// What the GPU allows a block, static and dynamic.
+    /// The GPU's limit per block, static and dynamic.
     shared_limit: u32,
 }
 
@@ -54,7 +54,7 @@ impl Module {
     /// The kernel of this name (`cuModuleGetFunction`).
     ///
     /// # Errors
-    /// [`GpuError::NoKernel`] if there is none; [`GpuError::Driver`].
+    /// [`GpuError::NoKernel`] if it does not exist; [`GpuError::Driver`].
     pub fn function(&self, name: &str) -> Result<Function, GpuError> {
         let no_entry = || GpuError::NoKernel {
             name: name.to_owned(),
@@ -95,7 +95,7 @@ impl Module {
     /// The `__device__` or `__constant__` variable of this name (`cuModuleGetGlobal`).
     ///
     /// # Errors
-    /// [`GpuError::NoVariable`] if there is none; [`GpuError::Driver`].
+    /// [`GpuError::NoVariable`] if it does not exist; [`GpuError::Driver`].
     pub fn global(&self, name: &str) -> Result<Buffer, GpuError> {
         let none = || GpuError::NoVariable {
             name: name.to_owned(),
@@ -120,40 +120,41 @@ impl Module {
 }
 
 impl Function {
-    /// Its name in the PTX.
+    /// The kernel's name in the PTX.
     pub fn name(&self) -> &str {
         &self.entry
     }
 
-    /// Bytes of each parameter, in order.
+    /// Size of each parameter in bytes, in order.
     pub fn params(&self) -> &[usize] {
         &self.params
     }
 
-    /// Registers a thread.
+    /// Registers per thread.
     pub fn registers(&self) -> u32 {
         self.registers
     }
 
-    /// Static shared memory a block, in bytes.
+    /// Static shared memory per block, in bytes.
     pub fn static_shared(&self) -> u32 {
         self.static_shared
     }
 
-    /// Local memory a thread, in bytes: spilled registers, and arrays indexed at run time.
+    /// Local memory per thread, in bytes: spilled registers, and arrays that are indexed at run time.
     pub fn local_bytes(&self) -> u32 {
         self.local_bytes
     }
 
-    /// Threads that a block may have, given the kernel's registers and `__launch_bounds__`.
+    /// The most threads that a block can have, given the kernel's registers and `__launch_bounds__`.
     pub fn max_threads(&self) -> u32 {
         self.max_threads
     }
 
-    /// Blocks of `threads` threads and `dynamic_shared` bytes that one SM holds at a time (`cuOccupancyMaxActiveBlocksPerMultiprocessor`).
+    /// How many blocks of `threads` threads and `dynamic_shared` bytes an SM holds at a time
+    /// (`cuOccupancyMaxActiveBlocksPerMultiprocessor`).
     ///
     /// # Errors
-    /// [`GpuError::SharedMemory`] if a block cannot have that much; [`GpuError::Driver`].
+    /// [`GpuError::SharedMemory`] if a block cannot have this much; [`GpuError::Driver`].
     pub fn blocks_per_sm(&self, threads: u32, dynamic_shared: u32) -> Result<u32, GpuError> {
         self.allow_shared(dynamic_shared)?;
         let mut blocks = 0;
@@ -175,7 +176,7 @@ impl Function {
         self.function
     }
 
-    /// That arguments of these sizes are what the kernel takes.
+    /// Checks that arguments of these sizes match the kernel's parameters.
     pub(crate) fn takes(&self, given: &[usize]) -> Result<(), GpuError> {
         if given == self.params {
             return Ok(());
@@ -211,7 +212,7 @@ impl Function {
         Ok(())
     }
 
-    /// Allows clusters of more than 8 blocks, which not every Hopper part can run.
+    /// Allows clusters of more than 8 blocks, which not every Hopper GPU can run.
     pub(crate) fn allow_large_clusters(&self) -> Result<(), GpuError> {
         self.set(
             Attribute::CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED,
@@ -228,7 +229,7 @@ impl Function {
     }
 }
 
-/// The driver's handle of a module, unloaded with this value.
+/// The driver's handle of a module, unloaded on drop.
 pub(crate) struct Loaded {
     pub(crate) context: Rc<Primary>,
     module: sys::CUmodule,
@@ -243,10 +244,10 @@ impl Loaded {
         let mut options = [
             CUjit_option::CU_JIT_ERROR_LOG_BUFFER,
             CUjit_option::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES,
-            // The same machine code, and a profiler can say to which line of the source it belongs.
+            // The machine code stays the same, and a profiler can attribute it to source lines.
             CUjit_option::CU_JIT_GENERATE_LINE_INFO,
         ];
-        // The driver takes each value as a pointer's bits, numbers too.
+        // The driver takes each value in the bits of a pointer, even numbers.
         let mut values: [*mut c_void; 3] = [
             log.as_mut_ptr().cast(),
             LOG_BYTES as *mut c_void,
@@ -279,7 +280,7 @@ impl Loaded {
 
 impl Drop for Loaded {
     fn drop(&mut self) {
-        // A kernel of this module may still run.
+        // A kernel of this module may still be running.
         let _ = self.context.synchronize();
         // SAFETY: loaded in `new` and unloaded once.
         let _ = unsafe { sys::cuModuleUnload(self.module) };

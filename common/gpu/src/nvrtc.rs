@@ -1,4 +1,4 @@
-//! CUDA C++ in, PTX out.
+//! Compiles CUDA C++ to PTX.
 use crate::dynamic::api;
 use crate::headers::Headers;
 use crate::{Compiled, GpuError, TranslationUnit, search, stand_ins};
@@ -42,7 +42,7 @@ impl Nvrtc {
     /// system's loader.
     ///
     /// # Errors
-    /// [`GpuError::NoNvrtc`] if it is nowhere; [`GpuError::Library`] if what was found is no NVRTC.
+    /// [`GpuError::NoNvrtc`] if it is not found; [`GpuError::Library`] if what was found is not NVRTC.
     pub fn find() -> Result<Self, GpuError> {
         let only = search::variable("GEMM_NVRTC");
         let found = search::load("nvrtc", &["nvrtc-builtins"], only.as_deref())
@@ -63,9 +63,8 @@ impl Nvrtc {
         })
     }
 
-    /// Reads the headers of [`Self::include_dirs`] into memory, from where every later compilation takes them: it
-    /// opens no file for them, and their folders stand neither in the PTX nor in messages. There are no
-    /// `include_dirs` afterwards.
+    /// Reads the headers of [`Self::include_dirs`] into memory, where all later compilations find them. Then NVRTC
+    /// opens no files, and neither PTX nor messages contain the headers' folders. Afterwards `include_dirs` is empty.
     ///
     /// # Errors
     /// [`GpuError::Headers`] if one cannot be read.
@@ -74,7 +73,7 @@ impl Nvrtc {
         Ok(())
     }
 
-    /// Whether an `#include` of this name is found: among CUDA's headers or the stand-ins for those of a host.
+    /// Whether an `#include` of this name is found: among CUDA's headers or the stand-ins for host headers.
     pub fn has_header(&self, name: &str) -> bool {
         let on_disk = || {
             self.include
@@ -84,7 +83,7 @@ impl Nvrtc {
         stand_ins::text(name).is_some() || self.headers.has(name) || on_disk()
     }
 
-    /// The CUDA version that it belongs to, such as (13, 0).
+    /// The CUDA version, such as (13, 0).
     pub fn version(&self) -> (u32, u32) {
         self.version
     }
@@ -94,14 +93,14 @@ impl Nvrtc {
         self.path.as_deref()
     }
 
-    /// The folders of CUDA's headers (`cuda_fp16.h`, and `cuda/std/`) that belong to it, if there are some and
-    /// [`Self::hold_headers`] has not made them needless.
+    /// The folders of CUDA's headers (`cuda_fp16.h`, and `cuda/std/`) that belong to this NVRTC; empty if there are
+    /// none or after [`Self::hold_headers`].
     pub fn include_dirs(&self) -> &[PathBuf] {
         &self.include
     }
 
-    /// Compiles `source` to PTX. `name` is what messages and line information call the source; make
-    /// it absolute, else NVRTC puts the current folder before it.
+    /// Compiles `source` to PTX. `name` is what messages and line information call the source; make it absolute,
+    /// because NVRTC prefixes a relative name with the current folder.
     ///
     /// # Errors
     /// As [`Self::compile_unit`].
@@ -119,10 +118,10 @@ impl Nvrtc {
         })
     }
 
-    /// Compiles CUDA C++ to PTX, with CUDA's headers, if they are there, and stand-ins for those of a host's library.
+    /// Compiles CUDA C++ to PTX, with CUDA's headers if they are installed, and stand-ins for a host library's headers.
     ///
     /// # Errors
-    /// [`GpuError::Compile`], with NVRTC's log, for a fault in the source or an option.
+    /// [`GpuError::Compile`], with NVRTC's log, for an error in the source or an option.
     pub fn compile_unit(&self, given: &TranslationUnit<'_>) -> Result<Compiled, GpuError> {
         let text = |what, text: &str| CString::new(text).map_err(|_| GpuError::Nul { what });
         let all = |what, texts: &mut dyn Iterator<Item = &str>| {
@@ -154,8 +153,8 @@ impl Nvrtc {
             api: &self.api,
             program: null_mut(),
         };
-        // SAFETY: all pointers are to NUL-terminated text, as many headers as names, and they outlive
-        // the call, which copies what it keeps.
+        // SAFETY: all pointers are to NUL-terminated text, there are as many headers as names, and all outlive the
+        // call, which copies what it keeps.
         let status = unsafe {
             (self.api.nvrtcCreateProgram)(
                 &raw mut unit.program,
@@ -168,12 +167,12 @@ impl Nvrtc {
         };
         self.api.check("nvrtcCreateProgram", status)?;
         for expression in &expressions {
-            // SAFETY: a program made above that is not compiled yet, and NUL-terminated text.
+            // SAFETY: a program created above that is not compiled yet, and NUL-terminated text.
             let status =
                 unsafe { (self.api.nvrtcAddNameExpression)(unit.program, expression.as_ptr()) };
             self.api.check("nvrtcAddNameExpression", status)?;
         }
-        // SAFETY: a program made above and that many pointers to NUL-terminated text.
+        // SAFETY: a program created above and this many pointers to NUL-terminated text.
         let status = unsafe {
             (self.api.nvrtcCompileProgram)(unit.program, count(&options), options.as_ptr())
         };
@@ -223,14 +222,14 @@ impl Api {
     }
 }
 
-/// A program inside NVRTC, destroyed with this value.
+/// A program inside NVRTC, destroyed on drop.
 struct Unit<'a> {
     api: &'a Api,
     program: Program,
 }
 
 impl Unit<'_> {
-    /// The name in the PTX of a name expression.
+    /// The mangled name of a name expression, as in the PTX.
     fn lowered(&self, expression: &CStr) -> Result<String, GpuError> {
         let mut name = std::ptr::null();
         // SAFETY: a compiled program, an expression that was added before, and a valid place for a pointer.
@@ -243,7 +242,7 @@ impl Unit<'_> {
         Ok(name.to_string_lossy().into_owned())
     }
 
-    /// Reads a text by NVRTC's pair of functions: first its size with the final NUL, then itself.
+    /// Reads a text by a pair of NVRTC's functions: first its size including the NUL, then the text.
     fn text(
         &self,
         call: &'static str,
@@ -255,7 +254,7 @@ impl Unit<'_> {
         let status = unsafe { size(self.program, &raw mut bytes) };
         self.api.check(call, status)?;
         let mut text = vec![0u8; bytes];
-        // SAFETY: the buffer has the size that NVRTC asked for.
+        // SAFETY: the buffer has the size that NVRTC reported.
         let status = unsafe { read(self.program, text.as_mut_ptr().cast()) };
         self.api.check(call, status)?;
         text.truncate(text.iter().position(|&byte| byte == 0).unwrap_or(bytes));

@@ -1,10 +1,10 @@
-//! What parameters a kernel takes, read from its PTX.
+//! Reads a kernel's parameters from its PTX.
 //!
-//! A launch hands the driver one pointer for each parameter, and the driver reads as many bytes as the
-//! kernel declares: so the declaration has to be known before a launch can be safe.
+//! A launch passes the driver one pointer for each parameter, and the driver reads as many bytes as the kernel
+//! declares. So the declaration has to be known for a launch to be safe.
 
-/// Bytes of each parameter of kernel `entry`; `None` if the PTX has no such kernel, or declares it in
-/// a way that is not understood.
+/// Size of each parameter of kernel `entry` in bytes; `None` if the PTX has no such kernel, or declares it in a way
+/// that is not understood.
 pub(crate) fn sizes(ptx: &str, entry: &str) -> Option<Vec<usize>> {
     let code: String = ptx
         .lines()
@@ -26,7 +26,7 @@ pub(crate) fn sizes(ptx: &str, entry: &str) -> Option<Vec<usize>> {
         .collect()
 }
 
-/// Bytes of one declaration, such as `.param .u64 .ptr .align 1 a` or `.param .align 64 .b8 map[128]`.
+/// Size of a declaration such as `.param .u64 .ptr .align 1 a` or `.param .align 64 .b8 map[128]`.
 fn size(param: &str) -> Option<usize> {
     let scalar = param.split_whitespace().find_map(|word| {
         let bits = word

@@ -1,13 +1,13 @@
-//! Values that callers give and get, without a driver: also where there can be no GPU (`absent`).
+//! Plain values of the API, which need no driver and exist also where there is no GPU (`absent`).
 use std::time::Duration;
 
 use crate::statistics::percentile;
 use crate::{Buffer, GpuError};
 
-/// What a GPU is.
+/// Information about a GPU.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeviceInfo {
-    /// Its number, from 0, as CUDA counts (and CUDA_VISIBLE_DEVICES reorders).
+    /// Its number, counted from 0 as CUDA does (CUDA_VISIBLE_DEVICES reorders).
     pub ordinal: usize,
     /// Its name, such as `NVIDIA H100 80GB HBM3`.
     pub name: String,
@@ -19,18 +19,19 @@ pub struct DeviceInfo {
     pub l2_bytes: u64,
     /// Device memory, in bytes.
     pub memory_bytes: u64,
-    /// Shared memory that a block may have if it asks for it, in bytes.
+    /// Shared memory that a block can opt in to, in bytes.
     pub shared_per_block_optin: u32,
     /// The newest CUDA version that the driver supports, such as `13.0`.
     pub driver_version: String,
-    /// Whether it is no GPU but the emulator, behind the driver's interface (`common/driver`): bits, and no times.
+    /// Whether this is not a GPU but the emulator behind the driver's interface (`common/driver`): same bits, no
+    /// timing.
     pub emulated: bool,
 }
 
-/// How TMA scatters the 16-byte chunks of a tile over the banks of shared memory.
+/// How TMA permutes the 16-byte chunks of a tile over the banks of shared memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Swizzle {
-    /// In order.
+    /// No permutation.
     #[default]
     None,
     /// Within rows of 32 bytes.
@@ -41,7 +42,7 @@ pub enum Swizzle {
     B128,
 }
 
-/// What an element is; a copy moves bits, and only [`Fill::Nan`] looks at them.
+/// The type of an element; a copy moves bits, and only [`Fill::Nan`] depends on the type.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Element {
     /// 8 bits.
@@ -67,7 +68,7 @@ pub enum Element {
     Bf16,
 }
 
-/// What a load brings from outside the tensor.
+/// What a load returns for elements outside the tensor.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Fill {
     /// Zeros.
@@ -77,40 +78,40 @@ pub enum Fill {
     Nan,
 }
 
-/// A tensor in device memory, from the buffer's first byte on, and the tile that one copy moves. All lists begin
-/// with the innermost dimension. Stores to what lies outside the tensor do nothing.
+/// A tensor in device memory, starting at the buffer's first byte, and the tile that one copy moves. All lists begin
+/// with the innermost dimension. Stores outside the tensor have no effect.
 #[derive(Clone, Copy, Debug)]
 pub struct TensorMap<'a> {
-    /// What the tensor holds.
+    /// The type of an element.
     pub element: Element,
     /// Elements in each dimension, 1 to 2^32; 1 to 5 dimensions.
     pub dimensions: &'a [u64],
     /// Bytes from one element to the next in each dimension but the innermost: multiples of 16 below 2^40.
     pub strides: &'a [u64],
-    /// Elements of the tile in each dimension, 1 to 256; a row of it is a multiple of 16 bytes, and no longer
-    /// than the swizzle is wide.
+    /// Size of the tile in elements in each dimension, 1 to 256; its rows are a multiple of 16 bytes, and at most as
+    /// wide as the swizzle.
     pub tile: &'a [u32],
-    /// Every how-manyth element is taken in each dimension, 1 to 8; empty for all. The innermost is ignored.
+    /// Traversal stride in each dimension, 1 to 8; empty for 1 everywhere. The innermost is ignored.
     pub element_strides: &'a [u32],
     /// The order in shared memory.
     pub swizzle: Swizzle,
-    /// What lies outside the tensor.
+    /// The value of elements outside the tensor.
     pub fill: Fill,
 }
 
-/// The shape of a launch, as `cuLaunchKernelEx` takes it.
+/// The configuration of a launch, as `cuLaunchKernelEx` takes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LaunchConfig {
     /// Blocks in x, y and z.
     pub grid: [u32; 3],
-    /// Threads a block in x, y and z.
+    /// Threads of a block in x, y and z.
     pub block: [u32; 3],
-    /// Dynamic shared memory a block, in bytes; may exceed 48 KiB.
+    /// Dynamic shared memory per block, in bytes; may exceed 48 KiB.
     pub dynamic_shared: u32,
-    /// Blocks of a cluster in x, y and z; 1 in each for none.
+    /// Blocks of a cluster in x, y and z; 1 in each for no clusters.
     pub cluster: [u32; 3],
-    /// Whether the launch may begin while the one before it ends: then the kernel says where it waits for that one,
-    /// by `griddepcontrol.wait` (CUDA C++ Programming Guide, Programmatic Dependent Launch).
+    /// Whether the launch may begin before the previous one ends: then the kernel waits for that one by
+    /// `griddepcontrol.wait` (CUDA C++ Programming Guide, Programmatic Dependent Launch).
     pub overlap: bool,
     /// Whether all blocks must be resident at the same time (`cuLaunchCooperativeKernel`).
     pub cooperative: bool,
@@ -143,9 +144,9 @@ pub enum KernelArg<'a> {
     Bytes(&'a [u8]),
 }
 
-/// Something to be timed.
+/// A kernel or library call to be timed.
 pub struct Contestant<'a> {
-    /// What the report calls it.
+    /// Its name in reports.
     pub name: String,
     /// Enqueues one launch on the [`Context`]'s stream, with buffer set number `rotation`
     /// (0 to `Timing::rotations` - 1). It must not wait, copy or allocate.
@@ -153,21 +154,21 @@ pub struct Contestant<'a> {
     pub enqueue: Box<dyn Fn(usize) -> Result<(), GpuError> + 'a>,
 }
 
-/// How to time.
+/// How to measure time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timing {
-    /// Samples for each contestant.
+    /// Samples per contestant.
     pub rounds: usize,
     /// Launches of each contestant before the first sample.
     pub warmup: usize,
-    /// Launches that one sample averages over, unless it repeats them; at least 1.
+    /// Launches that a sample averages over, unless it repeats them; at least 1.
     pub launches_per_sample: usize,
-    /// Whether a sample is one launch of a graph that holds those launches, which takes the host's
-    /// time for each launch out of the measurement of short kernels.
+    /// Whether a sample is a single launch of a graph that contains those launches; this excludes the host's time per
+    /// launch from measurements of short kernels.
     pub graph: bool,
-    /// How often a sample repeats those launches, or that graph; at least 1.
+    /// How often a sample repeats those launches or that graph; at least 1.
     pub repeats: usize,
-    /// Sets of buffers to rotate over, so that none is still in the L2 cache; at least 1.
+    /// Sets of buffers to rotate over, so that none is still in the L2; at least 1.
     pub rotations: usize,
     /// How long the GPU idles after each sample; zero for no rests.
     pub rest: Duration,
@@ -187,19 +188,19 @@ impl Default for Timing {
     }
 }
 
-/// What one contestant needed.
+/// The samples of one contestant.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Samples {
     /// Its name.
     pub name: String,
-    /// Milliseconds per launch, one value a round, in the order of the rounds.
+    /// Milliseconds per launch, one value per round, in order.
     pub milliseconds: Vec<f64>,
-    /// The SMs' clock during each of them, in MHz, counted by the SMs; empty if an SM could not be asked.
+    /// The SM clock during each of them, in MHz, counted by the SMs; empty if it could not be read.
     pub mhz: Vec<f64>,
 }
 
 impl Samples {
-    /// The median, in milliseconds; NaN without samples, as all of these.
+    /// The median, in milliseconds; NaN without samples, like all of these.
     pub fn median(&self) -> f64 {
         self.percentile(50.0)
     }
@@ -230,51 +231,51 @@ impl Samples {
     }
 }
 
-/// How a quantity varied.
+/// The range of a quantity.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Range {
-    /// The least sample.
+    /// The smallest sample.
     pub min: f64,
     /// The median sample.
     pub median: f64,
-    /// The greatest sample.
+    /// The largest sample.
     pub max: f64,
 }
 
-/// What a GPU's sensors said while something ran, sampled every 20 ms.
+/// A GPU's sensors during a measurement, sampled every 20 ms.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Telemetry {
     /// Clock of the SMs, in MHz.
     pub sm_mhz: Range,
     /// Power drawn, in watts. From Ampere on the sensor averages over a second.
     pub power_watts: Range,
-    /// Mean power, in watts, from the GPU's energy counter; none if it has none, or it did not change twice.
+    /// Mean power, in watts, from the GPU's energy counter; none without a counter, or if it changed less than twice.
     pub mean_watts: Option<f64>,
     /// Temperature, in degrees Celsius.
     pub celsius: Range,
     /// The power limit in force, in watts.
     pub power_limit_watts: f64,
-    /// How many samples these are.
+    /// Number of samples.
     pub samples: usize,
 }
 
-/// What a successful compilation gave.
+/// The result of a successful compilation.
 #[derive(Clone, Debug)]
 pub struct Compiled {
     /// The PTX text.
     pub ptx: String,
     /// Warnings; empty if there were none.
     pub log: String,
-    /// The name in the PTX of each name expression.
+    /// For each name expression, its mangled name in the PTX.
     pub lowered: Vec<String>,
 }
 
-/// What to compile.
+/// The input of a compilation.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TranslationUnit<'a> {
     /// The CUDA source.
     pub source: &'a str,
-    /// What messages and line information call it; make it absolute, else NVRTC puts the current folder before it.
+    /// Its name in messages and line information; make it absolute, because NVRTC prefixes a relative one with the current folder.
     pub name: &'a str,
     /// Options.
     pub options: &'a [String],

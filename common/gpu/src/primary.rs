@@ -1,12 +1,12 @@
-//! A device's context and the one stream on which everything here happens.
+//! A device's primary context and the one stream on which all work of this crate runs.
 use crate::GpuError;
 use crate::driver::check;
 use cudarc::driver::sys;
 use std::ptr::null_mut;
 
-/// The primary context of a device, which cuBLAS shares, and a stream of our own: graphs cannot be
-/// captured on the default one. Every buffer, kernel and handle holds it in an `Rc`, so that it goes
-/// last, whatever the order in which they are dropped.
+/// The primary context of a device, which cuBLAS shares, and a stream of our own, because graphs cannot be captured on
+/// the default stream. Every buffer, kernel and handle holds it in an `Rc`, so that it is dropped last, whatever the
+/// order of the others.
 pub(crate) struct Primary {
     device: sys::CUdevice,
     context: sys::CUcontext,
@@ -14,15 +14,15 @@ pub(crate) struct Primary {
 }
 
 impl Primary {
-    /// Opens a device. The driver is ready.
+    /// Opens a device of an initialized driver.
     pub(crate) fn open(device: sys::CUdevice) -> Result<Self, GpuError> {
         let mut this = Self {
             device,
             context: null_mut(),
             stream: null_mut(),
         };
-        // SAFETY: a device from cuDeviceGet and valid places for the handles. What was made before a
-        // failure is released with `this`.
+        // SAFETY: a device from cuDeviceGet and valid places for the handles. If a call fails, what was created before
+        // is released with `this`.
         unsafe {
             check(
                 "cuDevicePrimaryCtxRetain",
@@ -38,7 +38,7 @@ impl Primary {
         Ok(this)
     }
 
-    /// Makes this the current thread's context: nearly every call to the driver acts on that one.
+    /// Makes this the current thread's context, on which nearly every driver call acts.
     pub(crate) fn bind(&self) -> Result<(), GpuError> {
         // SAFETY: the context lives as long as this value.
         check("cuCtxSetCurrent", unsafe {
@@ -54,7 +54,7 @@ impl Primary {
         self.stream
     }
 
-    /// Waits for all that was enqueued.
+    /// Waits for all enqueued work.
     pub(crate) fn synchronize(&self) -> Result<(), GpuError> {
         self.bind()?;
         // SAFETY: the stream lives as long as this value.
@@ -70,7 +70,7 @@ impl Drop for Primary {
             return;
         }
         let _ = self.bind(); // After a fault on the GPU these fail, and nothing can be done.
-        // SAFETY: both were made in `open`, and all that uses them holds this value alive.
+        // SAFETY: both were created in `open`, and everything that uses them keeps this value alive.
         unsafe {
             if !self.stream.is_null() {
                 let _ = sys::cuStreamDestroy_v2(self.stream);

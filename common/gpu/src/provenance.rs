@@ -1,6 +1,6 @@
-//! Under which conditions a number was measured: clocks, power, temperature, driver.
+//! The conditions of a measurement: clocks, power, temperature, driver.
 //!
-//! From NVML, which comes with the driver and is optional: without it there is nothing to report.
+//! They come from NVML, which is part of the driver and optional: without it nothing is reported.
 use crate::dynamic::{self, api};
 use crate::statistics::percentile;
 use crate::{Context, Range, Telemetry, driver};
@@ -22,7 +22,7 @@ api!(Nvml {
     nvmlDeviceGetEnforcedPowerLimit: fn(Device, *mut c_uint) -> c_int;
     nvmlDeviceGetTemperature: fn(Device, c_int, *mut c_uint) -> c_int;
 });
-// Since Volta, and not in every NVML: without it all else is still there.
+// Exists since Volta, but not in every NVML; without it the other sensors still work.
 api!(Energy {
     nvmlDeviceGetTotalEnergyConsumption: fn(Device, *mut u64) -> c_int;
 });
@@ -33,8 +33,8 @@ const NVML_TEMPERATURE_GPU: c_int = 0;
 const INTERVAL: Duration = Duration::from_millis(20);
 
 impl Telemetry {
-    /// Runs `work` and samples the sensors of `gpu` on another thread meanwhile, once at least.
-    /// `None` without NVML, or where it does not offer them (as in a virtual machine).
+    /// Runs `work` and meanwhile samples the sensors of `gpu` on another thread, at least once. `None` without NVML, or
+    /// if it has no sensors (as in a virtual machine).
     pub fn during<T>(gpu: &Context, work: impl FnOnce() -> T) -> (T, Option<Self>) {
         let bus_id = bus_id(gpu);
         thread::scope(|scope| {
@@ -78,7 +78,7 @@ fn libraries() -> Option<&'static (Nvml, Option<Energy>)> {
     NVML.get_or_init(load).as_ref()
 }
 
-/// Where `gpu` sits, as NUL-terminated text: CUDA and NVML number GPUs differently.
+/// The PCI bus id of `gpu`, as NUL-terminated text: CUDA and NVML number GPUs differently.
 fn bus_id(gpu: &Context) -> Option<[u8; 32]> {
     let mut text = [0u8; 32];
     // SAFETY: a device of the ready driver, and a buffer with its length.
@@ -89,7 +89,7 @@ fn bus_id(gpu: &Context) -> Option<[u8; 32]> {
         .map(|()| text)
 }
 
-/// Samples until the other end of `stopped` is gone.
+/// Samples until the sender of `stopped` is dropped.
 fn sample(bus_id: &[u8; 32], stopped: &Receiver<()>) -> Option<Telemetry> {
     let (nvml, energy) = libraries()?;
     let mut device = null_mut();
@@ -125,7 +125,7 @@ fn sample(bus_id: &[u8; 32], stopped: &Receiver<()>) -> Option<Telemetry> {
     })
 }
 
-/// A GPU's sensors. A reading is `None` where the GPU does not offer it.
+/// A GPU's sensors. A reading is `None` if the GPU does not have the sensor.
 struct Sensors {
     device: Device,
 }
@@ -158,8 +158,8 @@ impl Sensors {
     }
 }
 
-/// The mean power, in watts, of readings of an energy counter in millijoules. The counter is constant between its updates, so that only
-/// its first and last change have a time that is known, to a sample's interval.
+/// The mean power, in watts, from readings of an energy counter in millijoules. The counter is constant between its
+/// updates, so only its first and last change have a known time, to within a sample's interval.
 fn mean_watts(readings: &[(Instant, u64)]) -> Option<f64> {
     let mut changes = readings
         .windows(2)
@@ -168,7 +168,7 @@ fn mean_watts(readings: &[(Instant, u64)]) -> Option<f64> {
     let (first_time, first) = changes.next()?;
     let (last_time, last) = changes.next_back()?;
     let seconds = last_time.checked_duration_since(first_time)?.as_secs_f64();
-    // A counter that was reset says nothing.
+    // A counter that was reset has no valid difference.
     let joules = last.checked_sub(first)? as f64 / 1e3;
     (seconds > 0.0).then(|| joules / seconds)
 }
@@ -195,10 +195,10 @@ mod tests {
 
     #[test]
     fn mean_power_is_between_the_first_and_the_last_change_of_the_counter() {
-        // 14 J between the changes at 40 and 60 ms; what was used before the first is of an unknown time.
+        // 14 J between the changes at 40 and 60 ms; the energy before the first change belongs to an unknown time.
         let readings = [(0, 100), (20, 100), (40, 9_000), (60, 23_000), (80, 23_000)];
         assert_eq!(watts(&readings), Some(700.0));
-        // The same if a reading between is missing or the counter pauses.
+        // The same if a reading in between is missing or the counter pauses.
         let readings = [
             (0, 5),
             (20, 1_000),

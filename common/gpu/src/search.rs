@@ -1,8 +1,8 @@
-//! Where CUDA's libraries lie.
+//! Finds CUDA's libraries.
 //!
-//! In this order: `.cuda/`, here and in the folders above; the Python environment in
-//! `$VIRTUAL_ENV`; `$CUDA_HOME`, `$CUDA_PATH` and `/usr/local/cuda`; the system's loader. Absolute
-//! paths first, so that the pinned NVRTC wins over whatever else the machine has.
+//! Searches in this order: `.cuda/`, here and in the folders above; the Python environment in `$VIRTUAL_ENV`;
+//! `$CUDA_HOME`, `$CUDA_PATH` and `/usr/local/cuda`; the system's loader. Absolute paths come first, so that the pinned
+//! NVRTC has precedence over any other on the machine.
 use crate::dynamic;
 use libloading::Library;
 use std::env;
@@ -15,10 +15,9 @@ pub(crate) struct Found {
     pub path: Option<PathBuf>,
 }
 
-/// Loads library `stem` (`nvrtc`, `cublas`), after those `companions` of the same folder that it would
-/// otherwise ask the system's loader for. `only` restricts the search to a file, the folder of one, or one with NVIDIA's
-/// wheels below.
-/// The error lists where it was not.
+/// Loads library `stem` (`nvrtc`, `cublas`), after those `companions` in the same folder that it would otherwise
+/// request from the system's loader. `only` restricts the search to a file, its folder, or a folder that contains
+/// NVIDIA's wheels. The error lists the places that were searched.
 pub(crate) fn load(
     stem: &str,
     companions: &[&str],
@@ -53,7 +52,7 @@ pub(crate) fn load(
                 .parent()
                 .and_then(|folder| library_in(folder, companion))
             {
-                // Where this fails, so does the library itself, and says why.
+                // If this fails, so does the library itself, with a reason.
                 let _ = dynamic::open(file);
             }
         }
@@ -81,7 +80,7 @@ pub(crate) fn load(
     Err(searched)
 }
 
-/// Every folder that may hold a CUDA library, the preferred first. All exist and are absolute.
+/// Every folder that may contain a CUDA library, in order of preference. All exist and are absolute.
 fn folders() -> Vec<PathBuf> {
     let mut folders = Vec::new();
     if let Ok(here) = env::current_dir() {
@@ -113,8 +112,8 @@ fn wheel_folders(root: &Path, depth: u32, folders: &mut Vec<PathBuf>) {
     }
 }
 
-/// The folders of C headers that belong to a library file: the one that has `cuda_fp16.h`, and within it that of CUDA's
-/// C++ library, if it has a folder of its own, as since CUDA 13.
+/// The folders of C headers that belong to a library file: the one with `cuda_fp16.h`, and inside it that of CUDA's C++
+/// library, if it has its own folder, as since CUDA 13.
 pub(crate) fn headers_beside(library: &Path) -> Vec<PathBuf> {
     let Some(main) = include_folder(library) else {
         return Vec::new();
@@ -159,7 +158,7 @@ fn library_in(folder: &Path, stem: &str) -> Option<PathBuf> {
     })
 }
 
-/// What to ask the system's loader for: versions that were tried, newest first.
+/// Names for the system's loader: versions that were tested, newest first.
 fn loader_names(stem: &str) -> Vec<String> {
     if cfg!(windows) {
         ["13", "130_0", "12", "120_0"]
@@ -178,7 +177,7 @@ pub(crate) fn variable(name: &str) -> Option<PathBuf> {
     std::path::absolute(value).ok()
 }
 
-/// What lies in a folder, sorted; nothing if it cannot be read.
+/// The entries of a folder, sorted; empty if it cannot be read.
 fn children(folder: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let mut children: Vec<_> = entries.map(|entry| entry.path()).collect();

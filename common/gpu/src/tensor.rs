@@ -1,10 +1,10 @@
-//! The map by which TMA, Hopper's copy engine, reads and writes tiles of a tensor.
+//! Tensor maps, through which TMA, Hopper's copy engine, reads and writes tiles of a tensor.
 use crate::driver::check;
 use crate::{Buffer, Context, Element, Fill, GpuError, Swizzle, TensorMap};
 use cudarc::driver::sys;
 
 impl Element {
-    /// As the driver names it, and its size in bytes.
+    /// The driver's name for it, and its size in bytes.
     fn data_type(self) -> (sys::CUtensorMapDataType, u64) {
         use sys::CUtensorMapDataType as Type;
         match self {
@@ -22,17 +22,17 @@ impl Element {
     }
 }
 
-/// The driver writes the map at this alignment (64 bytes before CUDA 13).
+/// The driver writes the map with this alignment (64 bytes before CUDA 13).
 #[repr(C, align(128))]
 struct Aligned(sys::CUtensorMap);
 
 impl Context {
-    /// Encodes the map of a tensor at the start of `buffer`, to be handed to a kernel as
+    /// Encodes the map of a tensor at the start of `buffer`, to be passed to a kernel as
     /// [`KernelArg::Bytes`](crate::KernelArg::Bytes) for a `const __grid_constant__ CUtensorMap`.
     ///
     /// # Errors
     /// [`GpuError::TensorRank`] if the lists disagree or are too long; [`GpuError::Size`] if the buffer is too small;
-    /// [`GpuError::Driver`] if a rule above is broken.
+    /// [`GpuError::Driver`] if one of the rules above is broken.
     pub fn tensor_map(&self, buffer: &Buffer, map: &TensorMap) -> Result<[u8; 128], GpuError> {
         let (dimensions, strides, tile) = (map.dimensions.len(), map.strides.len(), map.tile.len());
         let steps = map.element_strides.len();

@@ -1,20 +1,20 @@
-//! Who is faster: contestants that take turns in one process.
+//! Compares contestants by interleaving their samples in one process.
 //!
-//! Clocks and power drift, so that a baseline from another minute compares the weather. Here every
-//! contestant gives one sample a round, and every other round runs backwards, so that nobody always
-//! follows the same neighbour. All samples are enqueued before any is waited for: the GPU never
-//! waits for the host, and no sample holds the time of a launch that came late. Between samples it only reads its clocks. With rests, which
-//! keep the card cool and its clock high, each sample follows one of the same work that is not
-//! kept: the GPU is busy when the clock starts.
+//! Clocks and power drift, so a baseline from another minute would compare conditions, not kernels. Here every
+//! contestant contributes one sample per round, and every other round runs in reverse, so that none always follows the
+//! same neighbour. All samples are enqueued before any is waited for: the GPU never waits for the host, and no sample
+//! includes the time of a late launch. Between samples the GPU only reads its clocks. With rests, which keep the card
+//! cool and its clock high, each sample follows a discarded one of the same work, so that the GPU is busy when the
+//! measurement starts.
 
 use crate::clock::Clock;
 use crate::graph::{Event, Graph};
 use crate::{Contestant, Context, GpuError, Samples, Timing};
 
-/// Times `contestants` against each other; the result has their order.
+/// Times `contestants` against each other; results are in their order.
 ///
 /// # Errors
-/// [`GpuError::Emulated`]; the first error of any contestant, and faults of their kernels.
+/// [`GpuError::Emulated`]; the first error of any contestant, including faults of their kernels.
 pub fn alternate(
     gpu: &Context,
     contestants: &[Contestant<'_>],
@@ -24,7 +24,7 @@ pub fn alternate(
         return Err(GpuError::Emulated);
     }
     let launches = options.launches_per_sample.max(1) * options.repeats.max(1);
-    // Before the warm-up, so that the GPU does not idle between that and the first sample.
+    // Before the warm-up, so that the GPU does not idle between it and the first sample.
     let mut clock = Clock::new(gpu, 2 * (options.rounds + 1) * contestants.len())?;
     let mut prepared = contestants
         .iter()
@@ -32,7 +32,7 @@ pub fn alternate(
         .collect::<Result<Vec<_>, _>>()?;
     gpu.synchronize()?; // a fault in the warm-up is reported before anything is timed
 
-    // Round 0 is not kept: in its first sample the GPU waits for the host.
+    // Round 0 is discarded: the GPU waits for the host in its first sample.
     let mut spans = Vec::new();
     for round in 0..=options.rounds {
         for which in order(round, prepared.len()) {
@@ -67,7 +67,7 @@ pub fn alternate(
             of.mhz.extend(mhz);
         }
     }
-    // A sample without a clock would move those behind it.
+    // Skipping a sample without a clock would misalign those after it.
     for of in &mut samples {
         if of.mhz.len() < of.milliseconds.len() {
             of.mhz.clear();
@@ -76,7 +76,7 @@ pub fn alternate(
     Ok(samples)
 }
 
-/// Who runs when in a round: every other round backwards.
+/// The order of contestants in a round: reversed in every other round.
 fn order(round: usize, contestants: usize) -> Vec<usize> {
     let mut order: Vec<usize> = (0..contestants).collect();
     if round % 2 == 1 {
@@ -85,11 +85,11 @@ fn order(round: usize, contestants: usize) -> Vec<usize> {
     order
 }
 
-/// A contestant, warmed up.
+/// A warmed-up contestant.
 struct Prepared<'a> {
     contestant: &'a Contestant<'a>,
     graph: Option<Graph>,
-    /// Launches so far, which choose the buffer set.
+    /// Launches so far; they choose the buffer set.
     launched: usize,
 }
 
@@ -114,7 +114,7 @@ impl<'a> Prepared<'a> {
         Ok(this)
     }
 
-    /// Enqueues what one sample measures.
+    /// Enqueues the launches of one sample.
     fn sample(&mut self, options: &Timing) -> Result<(), GpuError> {
         for _ in 0..options.repeats.max(1) {
             match &self.graph {

@@ -46,7 +46,7 @@ fn errors_name_the_remedy() {
     );
 }
 
-/// Not by println!, which the test runner keeps to itself.
+/// Not by println!, because the test runner captures it.
 fn skipped(why: &str) {
     let _ = std::io::Write::write_all(&mut std::io::stderr(), format!("{why}\n").as_bytes());
 }

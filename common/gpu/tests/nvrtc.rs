@@ -1,5 +1,5 @@
-//! NVRTC, where this machine has it: it needs no GPU. With GEMM_REQUIRE_NVRTC=1 (as in CI) a missing
-//! NVRTC fails these tests instead of skipping them.
+//! NVRTC, if this machine has it: it needs no GPU. With GEMM_REQUIRE_NVRTC=1 (as in CI) a missing NVRTC fails these
+//! tests instead of skipping them.
 #![allow(clippy::unwrap_used)]
 use gpu::{GpuError, Nvrtc, TranslationUnit};
 
@@ -100,7 +100,7 @@ fn its_headers_are_found_beside_it() {
     assert!(compiled.ptx.contains(".target sm_90a"), "{}", compiled.ptx);
 }
 
-/// What stands in the PTX of headers in memory is their name and no folder; else it is the same.
+/// For headers in memory, the PTX names the header without a folder; otherwise it is the same.
 #[test]
 fn headers_in_memory_give_the_same_code() {
     let (Some(nvrtc), Some(mut held)) = (nvrtc(), nvrtc()) else {
@@ -132,7 +132,7 @@ fn headers_in_memory_give_the_same_code() {
     assert!(error.to_string().contains("no_such.h"), "{error}");
 }
 
-/// A kernel with each of the headers that strangers' kernels include, with those on disk and with those in memory.
+/// A kernel for each of the headers that kernels from other repositories include, with headers on disk and in memory.
 #[test]
 fn headers_of_cuda_and_of_a_host_are_there() {
     let (Some(nvrtc), Some(mut held)) = (nvrtc(), nvrtc()) else {
@@ -196,7 +196,7 @@ fn headers_of_cuda_and_of_a_host_are_there() {
         let source = format!("#include <{headers}>\n__global__ void k(int *a) {{ {body} }}\n");
         let compile = |with: &Nvrtc| with.compile(&source, "/k.cu", &options);
         let on_disk = compile(&nvrtc).unwrap_or_else(|error| panic!("{headers}: {error}"));
-        // Those with headers of their own in other folders.
+        // Those whose own headers are in other folders.
         if [
             "mma.h",
             "cooperative_groups/reduce.h",
@@ -244,7 +244,7 @@ fn name_expressions_instantiate_templates() {
     assert!(matches!(error, Err(GpuError::Compile { .. })), "{error:?}");
 }
 
-/// Not by println!, which the test runner keeps to itself.
+/// Not by println!, because the test runner captures it.
 fn skipped(why: &str) {
     let _ = std::io::Write::write_all(&mut std::io::stderr(), format!("{why}\n").as_bytes());
 }

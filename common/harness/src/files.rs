@@ -1,4 +1,4 @@
-//! Files that a reader names. In WebAssembly there are none: a page hands over the texts that a command will ask for.
+//! Files that a command line names. In WebAssembly there are none: a page provides the texts that a command will read.
 use std::io;
 use std::path::Path;
 
@@ -45,18 +45,18 @@ mod given {
         static FILES: RefCell<BTreeMap<String, &'static str>> = RefCell::default();
     }
 
-    /// Hands over a file; what was given under the same path stays in memory.
+    /// Provides a file; one that was already provided under the same path stays in memory.
     pub fn give(path: &str, text: String) {
         FILES.with_borrow_mut(|files| files.insert(path.to_owned(), text.leak()));
     }
 
-    /// The text of a file that was given.
+    /// The text of a provided file.
     pub fn text_of(path: &str) -> Option<&'static str> {
         FILES.with_borrow(|files| files.get(path).copied())
     }
 
     impl KernelFile<'_> {
-        /// The same with its texts, from the files given of this folder; a module of WebAssembly has none inside.
+        /// The same with its texts, taken from the provided files of this folder; a WebAssembly module contains none.
         #[must_use]
         pub fn with_texts(&self, folder: &str) -> Self {
             let stem = self.file.trim_end_matches(".cu");

@@ -205,7 +205,8 @@ impl Host {
         (self.traced, self.downloads, self.values) = (Some(resident), false, Values::Zero);
     }
 
-    /// Has the emulator trace the CTAs of one SM, of which it holds so many at a time, and look for no faults; or no longer.
+    /// Makes the emulator trace the CTAs of one SM, which holds `resident` at a time, without looking for faults; or
+    /// turns that off.
     pub(crate) fn trace_only(&mut self, resident: Option<u32>) {
         self.traced = resident;
         if let Device::Emulator(context) = &mut self.device {

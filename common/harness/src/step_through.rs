@@ -1,24 +1,24 @@
-//! What the warps of one block do, instruction by instruction: a rung that is stepped through.
+//! The instructions of the warps of one block, one by one, for stepping through a rung.
 use std::rc::Rc;
 
 use emulator::{Finding, Snapshot, SnapshotRequest, WarpTrace};
 
 use crate::{Host, Kernel, Result, Rung, Settings, Target};
 
-/// The first instructions of the first block, and what is known of its kernel.
+/// The first instructions of the first block, and information about the kernel.
 pub struct StepThrough {
     /// The kernel.
     pub kernel: Rc<Kernel>,
-    /// Steps in the order in which the emulator executed them, with what changed in shared memory, and their operands.
+    /// Steps in the emulator's order, with the changes to shared memory, and their operands.
     pub snapshot: Snapshot,
-    /// All that the block's warps executed, by warp, with what each instruction did to barriers and copies.
+    /// Everything that the block's warps executed, by warp, with the effects on barriers and copies.
     pub traces: Vec<WarpTrace>,
     /// What `sanitize` finds in the first cluster.
     pub findings: Vec<Finding>,
 }
 
 impl StepThrough {
-    /// Runs the first cluster on the emulator, as `sanitize` does, and keeps so many instructions of its first block.
+    /// Runs the first cluster on the emulator, as `sanitize` does, and keeps this many instructions of its first block.
     ///
     /// # Errors
     /// If it cannot be launched.

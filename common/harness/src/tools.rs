@@ -1,4 +1,4 @@
-//! Where CUDA's programs are.
+//! Finds CUDA's programs.
 use std::env;
 use std::env::consts::EXE_SUFFIX;
 use std::fs;
@@ -12,13 +12,13 @@ use crate::rungs;
 #[cfg(not(target_family = "wasm"))]
 pub(crate) use tempfile::tempdir;
 
-/// In WebAssembly no folder can be made, as no program is found that would want one.
+/// WebAssembly cannot create folders; no program that needs one is found there either.
 #[cfg(target_family = "wasm")]
 pub(crate) fn tempdir() -> std::io::Result<NoFolder> {
     Err(std::io::ErrorKind::Unsupported.into())
 }
 
-/// A folder for temporary files, where there can be none.
+/// A folder for temporary files, which WebAssembly does not have.
 #[cfg(target_family = "wasm")]
 pub(crate) enum NoFolder {}
 
@@ -50,10 +50,11 @@ pub fn version(wheel: &str) -> &str {
     wheel.rsplit("==").next().unwrap_or_default()
 }
 
-/// Finds the version of `ptxas` that is pinned, by whose machine code clocks are compared: the first there that says it is.
+/// Finds the pinned version of `ptxas`, whose machine code is used to compare clocks: the first one found with that
+/// version.
 ///
 /// # Errors
-/// If there is none; with the command that fetches it.
+/// If it is not found; the error names the command that fetches it.
 pub fn pinned(name: &str, wheel: &str) -> Result<PathBuf> {
     let version = version(wheel);
     let is_it = |file: &PathBuf| {

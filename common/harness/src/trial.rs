@@ -34,7 +34,7 @@ const PLAIN: Rung = Rung {
     host: host::gemm,
 };
 
-/// A compiled kernel on a device of its own. Launches are independent: memory is empty before each.
+/// A compiled kernel on its own device. Launches are independent: memory is empty before each.
 pub struct Trial {
     task: Task,
     host: RefCell<Host>,
@@ -67,13 +67,13 @@ pub struct Launched {
     pub run: LaunchReport,
 }
 
-/// How long a launch takes by the clock.
+/// The predicted time of a launch.
 pub struct TimedLaunch {
     /// The prediction, from the CTAs of one SM.
     pub prediction: Prediction,
-    /// Elements of C that these CTAs wrote, over their share of C: 1 where all CTAs write as many.
+    /// Elements of C that these CTAs wrote, relative to their fair share of C: 1 if all CTAs write equally many.
     pub share: f64,
-    /// Whether what they wrote is what the whole launch had written.
+    /// Whether they wrote the same values as the whole launch.
     pub same: bool,
 }
 
@@ -165,7 +165,7 @@ impl Trial {
         &self.kernel.function
     }
 
-    /// The state of one of its blocks at an instruction, in such a launch.
+    /// The state of one of its blocks at an instruction, in a given launch.
     ///
     /// # Errors
     /// As for [`Self::launch`]; [`Error::Fault`] if a fault ended the launch.
@@ -182,10 +182,12 @@ impl Trial {
         }
     }
 
-    /// How long a launch takes by the clock, whose CTAs of one SM are launched again and traced; `launched` is the whole of it.
+    /// Predicts the time of a launch by launching and tracing the CTAs of one SM again; `launched` is the result of the
+    /// whole launch.
     ///
     /// # Errors
-    /// As of [`Self::launch`]; [`Error::NotPredicted`] if these CTAs go wrong without the others, or the machine code does not fit.
+    /// As for [`Self::launch`]; [`Error::NotPredicted`] if these CTAs fail without the others, or the machine code does
+    /// not fit.
     pub fn time(&self, on: &TrialLaunch, launched: &Launched) -> Result<TimedLaunch> {
         let mut host = self.host.borrow_mut();
         let run = |host: &mut Host, resident| {
@@ -206,7 +208,7 @@ impl Trial {
         );
         host.trace_only(None);
         let (prediction, finished) = timed?;
-        // List-scheduled PTX is less exact, and clocks are to be compared.
+        // List-scheduled PTX is less exact, but these predictions are compared with each other.
         if let Some(why) = prediction.listed {
             return Err(Error::NotPredicted(on.size.to_string(), why));
         }
@@ -223,10 +225,11 @@ impl Trial {
         })
     }
 
-    /// The same, but persistent blocks are as few as one SM holds, so that each takes several tiles of a small problem.
+    /// The same with only as many persistent blocks as one SM holds, so that each computes several tiles of a small
+    /// problem.
     ///
     /// # Errors
-    /// As of [`Self::launch`].
+    /// As for [`Self::launch`].
     pub fn launch_on_one_sm(&self, on: &TrialLaunch) -> Result<Launched> {
         self.host.borrow_mut().deal_to_few_blocks(true);
         let launched = self.launch(on);

@@ -1,5 +1,5 @@
 // Assignment 01, coalesce: a thread computes four neighbouring elements of C, straight from global memory.
-// The counters to watch are sectors: the fewest that one access can have, and then as few as possible in all.
+// The counters to watch are sectors: first as few as possible per access, then as few as possible in total.
 // `cargo ladder grade course/assignments/01_coalesce my_kernel.cu`.
 
 #ifndef TILE_M   // the grader compiles other tiles as well
@@ -40,7 +40,7 @@ gemm(const unsigned short* A, const unsigned short* B, unsigned short* C, int M,
     const int tileRow = blockIdx.x % rowTiles * BM;
     const int tileCol = blockIdx.x / rowTiles * BN;
 
-    // Where am I? Your task begins here. As it stands, neighbouring lanes lie one below the other.
+    // Where am I? Your task begins here. As it is, neighbouring lanes are one below the other.
     const int threadRow = threadIdx.x % BM;
     const int threadCol = threadIdx.x / BM;
     A += (tileRow + threadRow) * K;

@@ -1,5 +1,5 @@
-// Assignment 02, transpose: tiles of 16-bit words go through shared memory, so that both matrices are met row by row.
-// The counters to watch are sectors, of loads and of stores, and then wavefronts: the ideal, for not one byte more.
+// Assignment 02, transpose: tiles of 16-bit words go through shared memory, so that both matrices are accessed row by
+// row. The counters to watch are sectors, of loads and of stores, and then wavefronts: the ideal, without an extra byte.
 // `cargo ladder grade course/assignments/02_transpose my_kernel.cu`.
 
 #ifndef TILE_M   // the grader compiles other tiles as well
@@ -26,7 +26,7 @@ transpose(const unsigned short* in, unsigned short* out, int rows, int cols)
     in += tileRow * cols + tileCol;
     out += tileCol * rows + tileRow;
 
-    // Your task begins here. As it stands, lanes lie along a row of `in`, and so down a column of `out`.
+    // Your task begins here. As it is, lanes are along a row of `in`, and so along a column of `out`.
     #pragma unroll
     for (int i = threadIdx.x; i < TILE_ROWS * TILE_COLS; i += THREADS) {
         const int row = i / TILE_COLS, col = i % TILE_COLS;

@@ -1,9 +1,9 @@
-// Assignment 03, staging: A's tile is transposed on its way into shared memory. A lane brings eight elements of a row
-// of A at once, and stores them into eight rows of As.
-// The counter to watch is wavefronts: they must be the ideal on every line, for hardly a byte more.
-// `cargo ladder grade course/assignments/03_stage my_kernel.cu`.
+// Assignment 03, staging: A's tile is transposed while it is copied to shared memory. A lane loads eight
+// elements of a row of A at once, and stores them to eight rows of As. The counter to watch is wavefronts: they
+// must be ideal on every line, with hardly an extra byte. `cargo ladder grade course/assignments/03_stage
+// my_kernel.cu`.
 
-// The grader asks for other tiles too.
+// The grader also compiles other tiles.
 #ifndef TILE_M
 #define TILE_M 64
 #define TILE_N 64
@@ -13,9 +13,9 @@
 constexpr int BM = TILE_M, BN = TILE_N, BK = TILE_K;   // the block's tile of C, and its step along K
 constexpr int TM = 8, TN = 8;                          // the thread's tile of C
 constexpr int THREADS = (BM / TM) * (BN / TN);         // 64 or 128
-constexpr int CHUNK = 8;                               // elements of A that a lane brings at once: 16 bytes
-constexpr int A_CHUNKS = BK / CHUNK;                   // chunks in a row of A's tile, and lanes that bring it
-constexpr int B_LANES = BN / 4;                        // lanes that bring a row of B's tile, 4 elements each
+constexpr int CHUNK = 8;                               // elements of A that a lane loads at once: 16 bytes
+constexpr int A_CHUNKS = BK / CHUNK;                   // chunks in a row of A's tile, and lanes that copy it
+constexpr int B_LANES = BN / 4;                        // lanes that copy a row of B's tile, 4 elements each
 
 // What the host must know to launch this kernel: tile, threads, dynamic shared bytes, blocks per cluster.
 extern "C" __constant__ int gemm_launch[] = {BM, BN, BK, THREADS, 0, 1};
@@ -27,11 +27,11 @@ static_assert(BM * A_CHUNKS % THREADS == 0 && BK * B_LANES % THREADS == 0, "the 
 // Floats of As.
 constexpr int A_FLOATS = BK * BM;
 
-// Where A's element of this row and k lies in As. Whoever stores or reads it asks here; four rows of one k, from a
-// multiple of four on, must lie side by side and start on a 16-byte boundary, for float4.
+// The position in As of A's element in this row and with this k, for all code that accesses it. For float4, four
+// rows of one k, from a multiple of four on, must be contiguous and start on a 16-byte boundary.
 __device__ int place(int k, int row)
 {
-    // Your task. As it stands, every row of As starts in bank 0.
+    // Your task. As it is, every row of As starts in bank 0.
     return k * BM + row;
 }
 
@@ -50,7 +50,7 @@ __device__ unsigned short float_to_half(float f)
     return h;
 }
 
-// One 16-byte load, said in so many words: from a plain float4 the compiler makes now one load, now two.
+// One 16-byte load, explicitly: for a plain float4 the compiler emits sometimes one load, sometimes two.
 __device__ void load4(float* to, const float* from)
 {
     asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
@@ -72,8 +72,8 @@ gemm(const unsigned short* A, const unsigned short* B, unsigned short* C, int M,
     const int tileCol = blockIdx.x / rowTiles * BN;
 
     // Where am I? A warp computes 32 x 64 elements with its lanes as 4 x 8: lane = 0bRCCCr, row Rr, column CCC.
-    // Lanes i and i^1 then read the same floats of Bs, lanes i and i^2 the same of As, and where that holds
-    // all over the warp, a float4 is served to 16 lanes at a time instead of 8.
+    // Lanes i and i^1 then read the same floats of Bs, lanes i and i^2 the same of As, and if that holds for
+    // the whole warp, a float4 is served to 16 lanes at a time instead of 8.
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     const int threadRow = (lane & 1) + 2 * (lane >> 4) + 4 * warp;
     const int threadCol = (lane >> 1) % 8;                                 // 0 to 7
@@ -86,7 +86,7 @@ gemm(const unsigned short* A, const unsigned short* B, unsigned short* C, int M,
 
     float acc[TM][TN] = {};
     for (int k0 = 0; k0 < K; k0 += BK) {
-        // Load. Neighbouring lanes bring neighbouring chunks of a row of A; the eight stores go to eight rows of As.
+        // Load. Neighbouring lanes load neighbouring chunks of a row of A; the eight stores go to eight rows of As.
         #pragma unroll
         for (int i = 0; i < BM; i += THREADS / A_CHUNKS) {
             const int row = aRow + i;
@@ -104,11 +104,11 @@ gemm(const unsigned short* A, const unsigned short* B, unsigned short* C, int M,
                 half_to_float(b.x, 0), half_to_float(b.x, 1), half_to_float(b.y, 0), half_to_float(b.y, 1));
         }
 
-        // Wait until the whole tile is there.
+        // Wait until the whole tile has been copied.
         __syncthreads();
 
-        // Compute. A thread's 8 columns are two runs of four, 32 apart: the 8 float4 that a warp reads at
-        // once then lie side by side. Eight in one run would put the fifth into the banks of the first, and so on.
+        // Compute. A thread's 8 columns are two runs of four, 32 apart: the 8 float4 that a warp reads at once are
+        // then contiguous. With eight in one run, the fifth would be in the banks of the first, and so on.
         #pragma unroll
         for (int k = 0; k < BK; ++k) {
             float regA[TM], regB[TN];
@@ -123,7 +123,7 @@ gemm(const unsigned short* A, const unsigned short* B, unsigned short* C, int M,
                     acc[m][n] = fmaf(regA[m], regB[n], acc[m][n]);
         }
 
-        // Advance, once nobody reads the tile any more.
+        // Advance, once no thread reads the tile any more.
         A += BK;
         B += BK * N;
         __syncthreads();

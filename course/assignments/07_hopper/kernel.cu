@@ -1,5 +1,5 @@
-// Assignment 07, Hopper: TMA brings panels of A and B whose rows have 64 bytes, and wgmma reads them as they lie.
-// No counter shows whether the two agree: C does, and a sanitizer that remembers how each byte came.
+// Assignment 07, Hopper: TMA loads panels of A and B with rows of 64 bytes, and wgmma reads them in place. No
+// counter shows whether the two agree: C does, and a sanitizer that remembers how each byte was written.
 // `cargo ladder grade course/assignments/07_hopper my_kernel.cu`.
 
 // The grader passes other tiles on the compiler's command line.
@@ -11,14 +11,14 @@
 
 constexpr int BM = TILE_M, BN = TILE_N, BK = TILE_K;   // the block's tile of C, and its step along K
 constexpr int THREADS = 128;                           // one warpgroup
-constexpr int PANEL = 32;                              // columns of a panel, 64 bytes: what a box has side by side
+constexpr int PANEL = 32;                              // columns of a panel, 64 bytes: the width of a box
 
-// A and B of one K step, and C, in panels that lie one behind the other. C's rows have 64 bytes, too.
+// A and B of one K step, and C, in consecutive panels. C's rows have 64 bytes, too.
 struct Shared {
     unsigned short A[BK / PANEL][BM * PANEL];          // panels of (BM, PANEL), along K
     unsigned short B[BN / PANEL][BK * PANEL];          // panels of (BK, PANEL), along N
     unsigned short C[BN / PANEL][BM * PANEL];          // panels of (BM, PANEL), along N
-    unsigned long long full;                           // mbarrier: A and B are there
+    unsigned long long full;                           // mbarrier: A and B have arrived
 };
 
 // What the host must know to launch this kernel: tile, threads, dynamic shared bytes, blocks per cluster.
@@ -31,17 +31,17 @@ static_assert(BK % PANEL == 0, "a step along K is whole panels of A");
 
 struct alignas(64) TensorMap { unsigned char opaque[128]; };
 
-// ---- mbarrier: a phase ends when all arrivals and all announced bytes are there ----
+// ---- mbarrier: a phase completes when all arrivals and all expected bytes have come ----
 
 __device__ unsigned address(const void* shared) { return (unsigned)__cvta_generic_to_shared(shared); }
 
-// Arrives, and announces that TMA will bring this many bytes.
+// Arrives, and makes the phase expect this many bytes from TMA.
 __device__ void expect(unsigned long long* barrier, int bytes)
 {
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" :: "r"(address(barrier)), "r"(bytes) : "memory");
 }
 
-// Waits for the end of the phase of this parity.
+// Waits for the completion of the phase with this parity.
 __device__ void wait(unsigned long long* barrier, int parity)
 {
     asm volatile("{.reg .pred done;\n"
@@ -49,7 +49,7 @@ __device__ void wait(unsigned long long* barrier, int parity)
                  :: "r"(address(barrier)), "r"(parity) : "memory");
 }
 
-// ---- TMA: one thread names a box by its first column and row ----
+// ---- TMA: one thread copies a box, given its first column and row ----
 
 __device__ void load(void* to, const TensorMap& map, int column, int row, unsigned long long* barrier)
 {
@@ -75,7 +75,7 @@ __device__ unsigned long long descriptor(const void* shared, int leading, int st
 #define FLOATS(t) "+f"(c[t]), "+f"(c[t + 1]), "+f"(c[t + 2]), "+f"(c[t + 3]), \
                   "+f"(c[t + 4]), "+f"(c[t + 5]), "+f"(c[t + 6]), "+f"(c[t + 7])
 
-// The last two numbers: A lies along K, B, which is row-major, along N. If add is 0, c = a b.
+// The last two numbers: A is contiguous along K, and B, row-major, along N. If add is 0, c = a b.
 __device__ void wgmma(float (&c)[48], unsigned long long a, unsigned long long b, int add)
 {
     asm volatile("{.reg .pred p;\nsetp.ne.b32 p, %50, 0;\n"
@@ -86,8 +86,8 @@ __device__ void wgmma(float (&c)[48], unsigned long long a, unsigned long long b
                  : FLOATS(0), FLOATS(8), FLOATS(16), FLOATS(24), FLOATS(32), FLOATS(40) : "l"(a), "l"(b), "r"(add));
 }
 
-// A is (M, K), B is (K, N), C is (M, N), all row-major f16, of any size whose rows are whole 16 bytes: outside of them
-// TMA reads zeros and writes nothing.
+// A is (M, K), B is (K, N), C is (M, N), all row-major f16, of any size with rows that are a multiple of 16 bytes:
+// outside, TMA reads zeros and writes nothing.
 extern "C" __global__ void __launch_bounds__(THREADS)
 gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, const __grid_constant__ TensorMap C,
      int M, int N, int K)
@@ -102,7 +102,7 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
     // Where am I?
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
 
-    // The barrier is there before anybody uses it, TMA included.
+    // The barrier is initialized before any thread, or TMA, uses it.
     if (threadIdx.x == 0)
         asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;\nfence.mbarrier_init.release.cluster;"
                      :: "r"(address(&s.full)) : "memory");
@@ -119,26 +119,26 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
                 load(s.B[panel], B, tileCol + panel * PANEL, k0, &s.full);
         }
 
-        // Wait until the whole tile is there.
+        // Wait until the whole tile has been copied.
         wait(&s.full, phase);
 
         // Compute.
         asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
         #pragma unroll
         for (int k = 0; k < BK; k += 16) {
-            // Your task: these are rung 10's numbers, whose panels are 128 bytes wide and swizzled over as many.
+            // Your task: these numbers are rung 10's, whose panels are 128 bytes wide, with the 128-byte swizzle.
             const unsigned short* a = s.A[0] + k;
             const unsigned short* b = s.B[0] + k * 64;
             wgmma(acc, descriptor(a, 16, 1024, 1), descriptor(b, BK * 64 * 2, 1024, 1), k0 + k);
         }
         asm volatile("wgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 0;" ::: "memory");
 
-        // Advance, once nobody reads the tile any more.
+        // Advance, once no thread reads the tile any more.
         __syncthreads();
     }
 
-    // Store, by way of shared memory: four matrices of 8x8 at a time, which are 16 rows and two chunks of 16 bytes.
-    // Threads have no descriptor: they do to an address what the box's mode does, here XOR bits 4 and 5 with bits 7 and 8.
+    // Store, through shared memory: four 8x8 matrices at a time, which are 16 rows and two chunks of 16 bytes. Threads
+    // have no descriptor: they apply the box's swizzle to the address, here bits 4 and 5 XOR bits 7 and 8.
     #pragma unroll
     for (int n = 0; n < BN / 16; ++n) {
         unsigned c[4];
@@ -151,7 +151,7 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
                      :: "r"(address(s.C[n / 2]) + (at ^ (at >> 3 & 0x30))),
                         "r"(c[0]), "r"(c[1]), "r"(c[2]), "r"(c[3]) : "memory");
     }
-    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");       // to TMA, what all threads have put
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");       // stores of all threads become visible to TMA
     __syncthreads();
     if (threadIdx.x == 0) {
         for (int panel = 0; panel < BN / PANEL; ++panel)

@@ -1,6 +1,6 @@
-// Assignment 10, the ring of mbarriers: a tile of A and B that is copied by TMA two K steps before it is multiplied, in a ring of
-// three stages, whose warps never wait for each other: a stage is full, or it is empty, and a barrier says which.
-// The counter to watch is how far ahead of their wait the copies are issued.
+// Assignment 10, the ring of mbarriers: tiles of A and B are copied by TMA two K steps before they are multiplied, in a ring of
+// three stages. Warps never wait for each other, but only for a stage to be full or empty. The counter to watch is how far ahead
+// of their wait the copies are issued.
 // `cargo ladder grade course/assignments/10_ring my_kernel.cu`.
 
 // The grader passes other tiles on the compiler's command line.
@@ -15,7 +15,7 @@ constexpr int WM = 16, WN = BN;                        // a warp's tile of C
 constexpr int WARPS = BM / WM;                         // that multiply
 constexpr int THREADS = WARPS * 32;
 constexpr int STAGES = 1;                              // tiles of A and B in shared memory
-constexpr int CHUNK = 8;                               // elements in 16 bytes: what the swizzle moves
+constexpr int CHUNK = 8;                               // elements in 16 bytes: the unit of the swizzle
 
 // A and B of one K step, as TMA swizzles them: rows of 128 and of 64 bytes.
 struct Operands {
@@ -26,7 +26,7 @@ struct Operands {
 struct Shared {
     union {
         Operands stages[STAGES];
-        unsigned short C[BM * BN];                     // (BM, BN), once the stages are done with
+        unsigned short C[BM * BN];                     // (BM, BN), after the last use of the stages
     };
     unsigned long long full[STAGES];                   // mbarriers: the tile of the stage has arrived
 };
@@ -43,14 +43,14 @@ struct alignas(64) TensorMap { unsigned char opaque[128]; };
 
 __device__ unsigned address(const void* shared) { return (unsigned)__cvta_generic_to_shared(shared); }
 
-// ---- mbarrier: a phase is complete when all arrivals and all expected bytes are there ----
+// ---- mbarrier: a phase completes when all arrivals and all expected bytes have come ----
 
 __device__ void mbarrier_init(unsigned long long* barrier, int arrivals)
 {
     asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" :: "r"(address(barrier)), "r"(arrivals) : "memory");
 }
 
-// Arrives, and announces that TMA will bring this many bytes.
+// Arrives, and makes the phase expect this many bytes from TMA.
 __device__ void mbarrier_expect(unsigned long long* barrier, int bytes)
 {
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" :: "r"(address(barrier)), "r"(bytes) : "memory");
@@ -61,7 +61,7 @@ __device__ void mbarrier_arrive(unsigned long long* barrier)
     asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" :: "r"(address(barrier)) : "memory");
 }
 
-// Waits until the phase of this parity is complete. The first has parity 0: of a new barrier, parity 1 is complete.
+// Waits for the completion of the phase with this parity. The first phase has parity 0; before it, parity 1 counts as complete.
 __device__ void mbarrier_wait(unsigned long long* barrier, int parity)
 {
     asm volatile("{.reg .pred done;\n"
@@ -72,7 +72,7 @@ __device__ void mbarrier_wait(unsigned long long* barrier, int parity)
 // Waits for the warps that multiply.
 __device__ void named_barrier() { asm volatile("bar.sync 1, %0;" :: "n"(WARPS * 32) : "memory"); }
 
-// ---- TMA: one thread copies a box, named by its first column and row ----
+// ---- TMA: one thread copies a box, given its first column and row ----
 
 __device__ void tma_load(void* to, const TensorMap& map, int column, int row, unsigned long long* barrier)
 {
@@ -92,7 +92,7 @@ __device__ void tma_store_wait() { asm volatile("cp.async.bulk.wait_group.read 0
 
 // ---- tensor cores ----
 
-// Four 8x8 matrices: lane l names row l % 8 of matrix l / 8.
+// Four 8x8 matrices: lane l gives the address of row l % 8 of matrix l / 8.
 __device__ void ldmatrix(unsigned (&r)[4], const unsigned short* row)
 {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
@@ -122,8 +122,8 @@ __device__ unsigned float2_to_half2(float low, float high)
     return h;
 }
 
-// A is (M, K), B is (K, N), C is (M, N), all row-major f16, of any size whose rows are whole 16 bytes: outside of them
-// TMA reads zeros and writes nothing.
+// A is (M, K), B is (K, N), C is (M, N), all row-major f16, of any size with rows that are a multiple of 16 bytes:
+// outside, TMA reads zeros and writes nothing.
 extern "C" __global__ void __launch_bounds__(THREADS)
 gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, const __grid_constant__ TensorMap C,
      int M, int N, int K)
@@ -138,7 +138,7 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
     // Where am I? The warps that multiply are one above the other.
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
 
-    // The barriers are there before any thread, or TMA, uses them.
+    // The barriers are initialized before any thread, or TMA, uses them.
     if (threadIdx.x == 0) {
         for (int i = 0; i < STAGES; ++i) {
             mbarrier_init(&s.full[i], 1);
@@ -147,15 +147,15 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
     }
     __syncthreads();
 
-    // Starts the copies of the tile of a step to a stage. One thread does it all.
+    // Starts the copies of the tile of a step to a stage, all by one thread.
     auto load = [&](int step, int stage) {
         mbarrier_expect(&s.full[stage], sizeof(Operands));
         tma_load(s.stages[stage].A, A, step * BK, tileRow, &s.full[stage]);
         tma_load(s.stages[stage].B, B, tileCol, step * BK, &s.full[stage]);
     };
 
-    // Multiplies the tile in a stage. Lanes 0 to 15 name the rows of 16 x 8 elements, lanes 16 to 31 those of the next
-    // 8 columns.
+    // Multiplies the tile in a stage. Lanes 0 to 15 give the row addresses of 16 x 8 elements, lanes 16 to 31 those of
+    // the next 8 columns.
     float acc[WN / 8][4] = {};
     auto multiply = [&](int stage) {
         const unsigned short *As = s.stages[stage].A, *Bs = s.stages[stage].B;
@@ -174,12 +174,12 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
     };
 
     const int steps = (K + BK - 1) / BK;
-    // Your task: load two steps ahead, in a ring of three stages, and let no warp wait for all others in each step.
+    // Your task: load two steps ahead, in a ring of three stages, so that no warp waits for all others in each step.
     for (int step = 0; step < steps; ++step) {
         // Load.
         if (threadIdx.x == 0)
             load(step, 0);
-        // Wait until the whole tile is there. Each step is a phase of the barrier.
+        // Wait until the whole tile has been copied. Each step is a phase of the barrier.
         mbarrier_wait(&s.full[0], step & 1);
         // Compute.
         multiply(0);
@@ -187,7 +187,7 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
         __syncthreads();
     }
 
-    // Store, by way of shared memory, from where TMA copies the tile to C.
+    // Store, through shared memory, from where TMA copies the tile to C.
     #pragma unroll
     for (int n = 0; n < WN / 8; ++n)
         #pragma unroll
@@ -196,7 +196,7 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
             *(unsigned*)&s.C[row * BN + (n ^ row / 2 % 4) * CHUNK + lane % 4 * 2] =
                 float2_to_half2(acc[n][half * 2], acc[n][half * 2 + 1]);
         }
-    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");       // to TMA, what all threads have written
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");       // stores of all threads become visible to TMA
     named_barrier();
     if (threadIdx.x == 0) {
         tma_store(C, tileCol, tileRow, s.C);

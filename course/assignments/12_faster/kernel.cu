@@ -1,8 +1,8 @@
-// Assignment 12, faster: a kernel that is right, and whose tensor cores wait most of the time.
+// Assignment 12, faster: a kernel that is right, but whose tensor cores are idle most of the time.
 // The counter to watch is the clock's prediction: `cargo run -p rung04_mma -- time --kernel my_kernel.cu --size 1408x768x512`.
 // `cargo ladder grade course/assignments/12_faster my_kernel.cu`.
 
-// All of these are yours: the tile, too.
+// You may change all of these, including the tile.
 constexpr int BM = 64, BN = 64, BK = 32;               // the block's tile of C, and its step along K
 constexpr int WM = 16, WN = 32;                        // a warp's tile of C
 constexpr int THREADS = (BM / WM) * (BN / WN) * 32;    // 256
@@ -69,7 +69,7 @@ gemm(const unsigned short* A, const unsigned short* B, unsigned short* C, int M,
         for (int i = 0; i < BK; i += THREADS / B_CHUNKS)
             *(uint4*)&Bs[(bRow + i) * BN + bChunk * CHUNK] = *(const uint4*)&B[(k0 + bRow + i) * N];
     
-        // Wait until the whole tile is there.
+        // Wait until the whole tile has been copied.
         __syncthreads();
     
         // Compute. A lane's pairs of A are in two rows and in columns 8 apart, its pairs of B in one column.
@@ -95,7 +95,7 @@ gemm(const unsigned short* A, const unsigned short* B, unsigned short* C, int M,
                     mma(acc[m][n], regA[m], regB[n][0], regB[n][1]);
         }
     
-        // Advance, once nobody reads the tile any more.
+        // Advance, once no thread reads the tile any more.
         __syncthreads();
     }
 

@@ -1,5 +1,5 @@
-//! Inside Gradescope's machine: a submission in, `results/results.json` out, whatever was handed in. The grade itself is
-//! made by a process of its own, so that nothing that becomes of it leaves no results.
+//! Runs on Gradescope's machine: reads a submission and writes `results/results.json`, whatever was submitted. A child
+//! process computes the grade, so that there are results even if it crashes.
 use std::fs;
 use std::path::Path;
 use std::process::Stdio;
@@ -11,30 +11,30 @@ use serde_json::json;
 use crate::grade::{Process, Request};
 use crate::submission::{self, BESIDE};
 
-/// `autograder.toml` in the zip: what is graded, and where its complaints lead.
+/// `autograder.toml` in the zip: what to grade, and where complaints link to.
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
     /// The folder with the rubric.
     pub assignment: String,
-    /// The file that counts.
+    /// The file to grade.
     pub handed_in: String,
-    /// The book's folder or address.
+    /// The folder or address of the book.
     pub book: String,
 }
 
-/// Grades what is in the folder that Gradescope calls /autograder.
+/// Grades the submission in the folder that Gradescope calls /autograder.
 ///
 /// # Errors
-/// If the folders are not those of an autograder; whatever is wrong with a submission is in its results.
+/// If the folders are not those of an autograder. An error in the submission is reported in its results.
 pub fn run(root: &Path, process: &Process) -> Result<()> {
     let root = std::path::absolute(root)?;
     let config = root.join("source/autograder.toml");
     let config = fs::read_to_string(&config)
-        .with_context(|| format!("cannot read {}: it is in the zip", config.display()))?;
+        .with_context(|| format!("cannot read {}, which belongs to the zip", config.display()))?;
     let config: Config = toml::from_str(&config).context("autograder.toml")?;
     let results = root.join("results");
-    fs::create_dir_all(&results).with_context(|| format!("cannot make {}", results.display()))?;
+    fs::create_dir_all(&results).with_context(|| format!("cannot create {}", results.display()))?;
     let text = match Submission::find(&root.join("submission"), &config) {
         Err(reason) => nothing(&format!("{reason:#}")),
         Ok(submission) => graded(&root, &config, &submission, process)?,
@@ -50,7 +50,7 @@ pub(crate) fn unfinished() -> String {
 
 const STOPPED: &str = "The grader was stopped before it had a grade: it ran out of time or memory. Does every loop end?";
 
-/// Results that say why there are no points.
+/// Results that explain why there are no points.
 fn nothing(reason: &str) -> String {
     let results = json!({
         "score": 0,
@@ -62,18 +62,18 @@ fn nothing(reason: &str) -> String {
     format!("{results:#}\n")
 }
 
-/// What was handed in.
+/// A submission.
 struct Submission {
-    /// The text that counts.
+    /// The text that is graded.
     text: String,
-    /// What is stored beside a kernel, by name: predictions, a diagnosis.
+    /// Files that belong to a kernel, by name: predictions, a diagnosis.
     beside: Vec<(&'static str, String)>,
 }
 
 impl Submission {
     fn find(folder: &Path, config: &Config) -> Result<Self> {
         let wanted = &config.handed_in;
-        // As in the students' repository; in a folder of its own; alone.
+        // As in the students' repository; in a folder; alone.
         let places = [
             folder.join("course/assignments").join(&config.assignment),
             folder.join(&config.assignment),
@@ -96,7 +96,7 @@ impl Submission {
     }
 }
 
-/// A file's text. No folder of its path may be a link either: what it leads to was not handed in.
+/// Reads a submitted file. No folder of its path may be a link, since the target was not submitted.
 fn text(path: &Path, folder: &Path) -> Result<String> {
     let name = path.strip_prefix(folder).unwrap_or(path).display();
     let [real, folder] = [path, folder].map(Path::canonicalize);
@@ -105,17 +105,17 @@ fn text(path: &Path, folder: &Path) -> Result<String> {
         inside,
         "{name} is a link to elsewhere: hand in the file itself."
     );
-    submission::read(path).with_context(|| format!("{name} was not read"))
+    submission::read(path).with_context(|| format!("cannot read {name}"))
 }
 
-/// The grade's results, or why there is none.
+/// The results of the grade, or why there is none.
 fn graded(
     root: &Path,
     config: &Config,
     handed_in: &Submission,
     process: &Process,
 ) -> Result<String> {
-    let folder = tempfile::tempdir().context("no folder for the submission")?;
+    let folder = tempfile::tempdir().context("cannot create a folder for the submission")?;
     let submission = folder.path().join(&config.handed_in);
     fs::write(&submission, &handed_in.text)?;
     for (name, text) in &handed_in.beside {
@@ -150,7 +150,7 @@ fn graded(
     })
 }
 
-/// Who handed it in, by their address; the first of a group.
+/// The student's address; of a group, the first address.
 fn student(metadata: &Path) -> Result<String> {
     #[derive(Deserialize)]
     struct Metadata {
@@ -164,7 +164,9 @@ fn student(metadata: &Path) -> Result<String> {
         .with_context(|| format!("cannot read {}", metadata.display()))?;
     let metadata: Metadata = serde_json::from_str(&text).context("submission_metadata.json")?;
     let users = metadata.users.into_iter().map(|user| user.email);
-    users.min().context("submission_metadata.json names nobody")
+    users
+        .min()
+        .context("submission_metadata.json has no student")
 }
 
 #[cfg(test)]

@@ -1,17 +1,17 @@
-//! The teacher's part of `cargo ladder`: it grades students' kernels, writes exams, and exports the course.
+//! The commands of `cargo ladder` for teachers and students: grades kernels, writes exams, and exports the course.
 //!
 //! | module | what it answers |
 //! | --- | --- |
-//! | [`grade`] | how many points is a kernel or a sheet of answers worth, and why? |
-//! | [`exam`] | which questions about accesses of a warp, and what is their key? |
-//! | [`sandbox`] | how is a stranger's kernel compiled? |
-//! | [`export`] | what do students get, and what does Gradescope grade with? |
-//! | [`autograder`] | what does Gradescope's machine do with a submission? |
-//! | [`starters`] | what does a student begin with? |
-//! | [`watch`] | what changed since a student saved last, and what is still wrong? |
-//! | `progress` | how far is a student, and what comes next? |
-//! | `submission` | which file was handed in, and what is in it? |
-//! | `commands` | the command line: arguments to calls of the modules above |
+//! | [`grade`] | how many points does a kernel or a sheet of answers get, and why? |
+//! | [`exam`] | questions about accesses of a warp, with an answer key |
+//! | [`sandbox`] | how is an untrusted kernel compiled? |
+//! | [`export`] | which files do students and Gradescope get? |
+//! | [`autograder`] | what happens to a submission on Gradescope's machine? |
+//! | [`starters`] | what do students start with? |
+//! | [`watch`] | what changed since the last save, and what is still wrong? |
+//! | `progress` | which assignments are done, and what comes next? |
+//! | `submission` | which file was submitted, and what does it contain? |
+//! | `commands` | the command line: maps arguments to the modules above |
 pub mod autograder;
 mod commands;
 pub mod exam;
@@ -27,8 +27,8 @@ use std::sync::LazyLock;
 
 pub use commands::{Command, sandboxed};
 
-/// The points that answers to some exam have, of 100, as `grade` counts them; none if the exam cannot be made. Fuzzers and
-/// tests call it: no text may make it panic.
+/// The points out of 100 that answers to some exam get from `grade`; none if the exam cannot be generated. For fuzzers
+/// and tests: no text may cause a panic.
 pub fn points_of_answers(toml: &str) -> Option<f64> {
     static EXAM: LazyLock<Option<Vec<exam::Question>>> =
         LazyLock::new(|| exam::questions(1, 4).ok());

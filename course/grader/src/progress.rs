@@ -1,7 +1,8 @@
-//! How far a student is: each assignment with its last grading, as long as that is one of the file as it is now.
+//! A student's progress: each assignment with its last grading, provided that the file has not changed since.
 //!
-//! A grading is recorded under `target/course/`, with the hash of what was graded, of the rubric, and the grader's version.
-//! So nothing has to be compiled to show the list, and a result of another file is not taken for one of this.
+//! A grading is recorded under `target/course/`, with the hashes of the submission and the rubric and with the grader's
+//! version. So the list is shown without compiling anything, and a result for another file is not mistaken for one of
+//! this file.
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -17,16 +18,16 @@ use crate::grade::{BROKEN, Evidence, Grade, VERSION, submission_hash};
 use crate::starters;
 use crate::submission::{harmless, name};
 
-/// Where gradings are recorded: what is lost there can be graded again.
+/// The folder of recorded gradings; a lost one can be repeated.
 const FOLDER: &str = "target/course";
 
-/// In an exported course, the hashes of what students change.
+/// In an exported course: the hashes of the files that students change.
 const HANDED_OUT: &str = ".github/handed_out.sha256";
 
 /// The last grading of an assignment.
 #[derive(Debug, Deserialize, Serialize)]
 struct Record {
-    /// What was graded: its whole path.
+    /// The graded file, as an absolute path.
     file: PathBuf,
     points: f64,
     of: f64,
@@ -34,7 +35,7 @@ struct Record {
     evidence: Evidence,
 }
 
-/// Records a grading without a secret, for [`all`]: one with a secret is the teacher's.
+/// Records a grading for [`all`], unless it has a secret: then it is the teacher's.
 ///
 /// # Errors
 /// If it cannot be written.
@@ -56,30 +57,30 @@ fn place(root: &Path, assignment: &Path) -> PathBuf {
     root.join(FOLDER).join(name(assignment) + ".json")
 }
 
-/// How far an assignment is.
+/// The state of an assignment.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Step {
-    /// The file is as it was handed out, and no other was graded.
+    /// The file is as handed out, and no other was graded.
     NotBegun,
-    /// It is another, and was never graded.
+    /// The file has changed, and was never graded.
     NotGraded,
-    /// It has been changed since its last grading, or another grader or rubric would grade it now; the points and whether
-    /// they sufficed then.
+    /// The file has changed since its last grading, or the grader or the rubric has; with the points of that grading
+    /// and whether it passed.
     Changed { points: f64, passed: bool },
-    /// Graded as it is.
+    /// The file has been graded in its current state.
     Graded { points: f64, of: f64, passed: bool },
 }
 
-/// An assignment, and how far it is.
+/// An assignment and its state.
 #[derive(Clone, Debug)]
 pub struct Assignment {
-    /// Below the root.
+    /// Relative to the root.
     pub folder: PathBuf,
-    /// Of its README.
+    /// Title of its README.
     pub title: String,
-    /// What is or would be graded.
+    /// The file that is graded.
     pub file: PathBuf,
-    /// Whether students change the file in its place, as in an exported course.
+    /// Whether students change that file in place, as in an exported course.
     pub in_place: bool,
     pub step: Step,
 }
@@ -102,7 +103,7 @@ fn of(root: &Path, folder: &Path) -> Result<Assignment> {
         handed_in = folder.join(BROKEN);
     }
     let record = fs::read_to_string(place(root, folder)).ok();
-    // One that cannot be read is as good as none, and so is one of a file that is gone.
+    // An unreadable record counts as none, and so does one whose file no longer exists.
     let record = record.and_then(|text| serde_json::from_str::<Record>(&text).ok());
     let record = record.filter(|record| record.file.is_file());
     let own = !as_handed_out(root, folder, &handed_in)?;
@@ -123,7 +124,7 @@ fn of(root: &Path, folder: &Path) -> Result<Assignment> {
     })
 }
 
-/// What a record is worth now.
+/// The state that follows from a record.
 fn step(record: &Record, rubric: &Rubric) -> Step {
     let (evidence, points) = (&record.evidence, record.points);
     let is_current = evidence.grader == VERSION
@@ -143,8 +144,8 @@ fn step(record: &Record, rubric: &Rubric) -> Step {
     }
 }
 
-/// Whether a student has not changed it yet. The hash is listed in an exported course; here the solution says what the
-/// starter is.
+/// Whether the student has not changed the file yet. In an exported course its hash is listed; here the starter is
+/// derived from the solution.
 fn as_handed_out(root: &Path, folder: &Path, file: &Path) -> Result<bool> {
     let Ok(text) = fs::read_to_string(file) else {
         return Ok(true);
@@ -166,18 +167,18 @@ fn as_handed_out(root: &Path, folder: &Path, file: &Path) -> Result<bool> {
 }
 
 impl Assignment {
-    /// Whether it passes as it is.
+    /// Whether the current file passes.
     pub fn is_passed(&self) -> bool {
         matches!(self.step, Step::Graded { passed: true, .. })
     }
 
-    /// Whether it passed as it was: what has been overwritten since, as by the next assignment's file, is no reason to begin
-    /// again before all others are through.
+    /// Whether an earlier version passed. If it has been overwritten since, for example by the next assignment's file,
+    /// the student need not return to it before all others are done.
     fn has_passed(&self) -> bool {
         self.is_passed() || matches!(self.step, Step::Changed { passed: true, .. })
     }
 
-    /// In words.
+    /// A description of the state.
     fn state(&self) -> String {
         match &self.step {
             Step::NotBegun => "not begun".into(),
@@ -200,7 +201,7 @@ impl Assignment {
         }
     }
 
-    /// What to type, a command a line.
+    /// The commands to type, one per line.
     fn commands(&self) -> Vec<String> {
         let (folder, file) = (self.folder.display(), self.file.display());
         if self.in_place || self.step != Step::NotBegun {

@@ -1,4 +1,4 @@
-//! What students begin with: of a kernel, its solution without what is to be found; of an exam, the open questions.
+//! What students start with: a kernel's solution without the parts to be found; an exam's open questions.
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -8,7 +8,7 @@ use crate::exam::starter;
 use crate::export::assignments;
 use crate::grade::BROKEN;
 
-/// Each starter of this workspace that is not what its solution gives, and its text.
+/// The starters of this workspace that differ from what their solution yields, with the right text.
 ///
 /// # Errors
 /// If there is no assignment, or one cannot be read.
@@ -19,7 +19,7 @@ pub fn outdated(root: &Path) -> Result<Vec<(PathBuf, String)>> {
         match fs::read_to_string(&solution) {
             Ok(text) => {
                 let made = of_solution(&text).with_context(|| solution.display().to_string())?;
-                // Of a kernel with a bug students change a copy, which an exported course has as kernel.cu.
+                // For a kernel with a bug, students change a copy, which an exported course has as kernel.cu.
                 let starter = match has_bug(&assignment)? {
                     true => BROKEN,
                     false => "kernel.cu",
@@ -35,7 +35,7 @@ pub fn outdated(root: &Path) -> Result<Vec<(PathBuf, String)>> {
     Ok(all)
 }
 
-/// Whether the assignment's kernel has a bug that is to be found.
+/// Whether the assignment's kernel has a bug to find.
 fn has_bug(assignment: &Path) -> Result<bool> {
     let path = assignment.join("rubric.toml");
     let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
@@ -43,11 +43,11 @@ fn has_bug(assignment: &Path) -> Result<bool> {
     Ok(rubric.contains_key("bug"))
 }
 
-/// Between `//: solution` and `//: starter` is what the starter lacks; from there to `//: end`, behind `//|`, what
-/// it has instead.
+/// Derives a starter: text between `//: solution` and `//: starter` is removed, and from there to `//: end` the lines
+/// after `//|` replace it.
 ///
 /// # Errors
-/// If a marker is missing or out of turn, or there is none.
+/// If a marker is missing or out of order, or there is none.
 pub fn of_solution(text: &str) -> Result<String> {
     #[derive(PartialEq)]
     enum Part {
@@ -66,7 +66,9 @@ pub fn of_solution(text: &str) -> Result<String> {
             ("//: starter", Part::Solution) => part = Part::Starter,
             ("//: end", Part::Starter) => part = Part::Shared,
             (marker, _) if marker.starts_with("//:") => {
-                bail!("line {number}: {marker} is out of turn: it goes solution, starter, end")
+                bail!(
+                    "line {number}: {marker} is out of order: the order is solution, starter, end"
+                )
             }
             (_, Part::Solution) => {}
             (_, Part::Starter) => {

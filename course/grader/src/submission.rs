@@ -1,27 +1,27 @@
-//! What was handed in: which file of a folder counts, and what is in it. A student may have handed in anything.
+//! Reads submissions: which file of a folder is graded, and its contents. A student may have submitted anything.
 use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, ensure};
 
-/// What is stored beside a kernel, and is never the answers.
+/// The file beside a kernel with predictions; it is never the file of answers.
 pub const PREDICTIONS: &str = "prediction.toml";
 
-/// The same of a kernel with a bug: what the bug is.
+/// The file beside a kernel with a bug: the diagnosis.
 pub const DIAGNOSIS: &str = "diagnosis.toml";
 
-/// All that is stored beside a kernel.
+/// All files that belong to a kernel.
 pub const BESIDE: [&str; 2] = [PREDICTIONS, DIAGNOSIS];
 
-/// Bytes of a secret: a device or the wrong file has more.
+/// The size limit of a secret: a device or a wrong file is larger.
 const MOST_SECRET: u64 = 1 << 16;
 
-/// Bytes of a submission: no kernel has as many.
+/// The size limit of a submission: no kernel is this large.
 const MOST: u64 = 1 << 20;
 
-/// A stranger's text. A link might lead to a file of this machine, which a message would quote, and a device or a pipe
-/// never ends.
+/// Reads an untrusted text. A link might lead to a file of this machine, which a message would quote, and a device or a
+/// pipe never ends.
 pub fn read(path: &Path) -> Result<String> {
     let cannot = || format!("cannot read {}", path.display());
     let kind = fs::symlink_metadata(path).with_context(cannot)?;
@@ -38,28 +38,27 @@ pub fn read(path: &Path) -> Result<String> {
     );
     let bytes = fs::read(path).with_context(cannot)?;
     let text = String::from_utf8_lossy(&bytes);
-    // Editors of Windows put a mark before the text, which compilers see and people do not.
+    // Windows editors write a byte order mark, which compilers see and people do not.
     let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
     Ok(harmless(&text.replace("\r\n", "\n")))
 }
 
-/// The file of this name beside a kernel, if there is one.
+/// The file of this name beside a kernel, if it exists.
 pub fn beside(kernel: &Path, name: &str) -> Result<Option<String>> {
     let path = kernel.with_file_name(name);
     let is_there = path.symlink_metadata().is_ok();
     is_there.then(|| read(&path)).transpose()
 }
 
-/// Text without the characters by which it would control the terminal that it is printed on: control characters, and those
-/// that end a line or change the direction of what follows, so that it reads otherwise than it is (Unicode, "Bidirectional
-/// Algorithm").
+/// Text without characters that could control the terminal: control characters, line separators, and characters that
+/// change the direction of text, so that it would read differently than it is (Unicode, "Bidirectional Algorithm").
 pub fn harmless(text: &str) -> String {
     let turns = |c: char| matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     let steers = |c: char| c.is_control() && !"\n\t".contains(c);
     text.replace(|c: char| steers(c) || turns(c), "\u{fffd}")
 }
 
-/// A cell of a table that a spreadsheet shows as it is: one that begins like a formula would be computed.
+/// A table cell that a spreadsheet shows unchanged: one that begins like a formula would be evaluated.
 pub fn cell(text: &str) -> String {
     let text = harmless(text);
     match text.starts_with(['=', '+', '-', '@', '\t']) {
@@ -68,16 +67,16 @@ pub fn cell(text: &str) -> String {
     }
 }
 
-/// A file's name as compilers and their messages may quote it.
+/// A file's name as compilers and their messages can quote it.
 pub fn plain_name(file: &Path) -> String {
     let plain = |c: char| c.is_alphanumeric() || "._- ".contains(c);
     name(file).replace(|c: char| !plain(c), "_")
 }
 
-/// Characters of a line that a message quotes.
+/// The most characters of a line that a message quotes.
 const LONGEST_LINE: usize = 60;
 
-/// A student's table of answers. Its errors say what is wrong in which line, and quote it if it is short.
+/// Parses a student's table of answers. Errors name the line, and quote it if it is short.
 pub fn toml(text: &str) -> Result<toml::Table> {
     text.parse().map_err(|error: toml::de::Error| {
         let at = error.span().map_or(0, |span| span.start.min(text.len()));
@@ -93,7 +92,7 @@ pub fn toml(text: &str) -> Result<toml::Table> {
     })
 }
 
-/// A teacher's secret.
+/// Reads a teacher's secret.
 pub fn secret(file: &Path) -> Result<Vec<u8>> {
     let cannot = || format!("cannot read {}", file.display());
     let mut secret = Vec::new();
@@ -114,20 +113,20 @@ pub fn secret(file: &Path) -> Result<Vec<u8>> {
     Ok(secret)
 }
 
-/// The file of this name; else one of the same kind and another name, if there is no other.
+/// The file of this name; if it does not exist, the only file of the same kind.
 ///
 /// # Errors
-/// If there is none or several, or the folder cannot be read; it tells a student what to do.
+/// If there is none or several, or the folder cannot be read; the error tells a student what to do.
 pub fn find(folder: &Path, wanted: &str) -> Result<PathBuf> {
     let path = folder.join(wanted);
-    // A link too: the code that reads it says what is wrong with it.
+    // Includes links: the code that reads the file explains what is wrong with them.
     if path.symlink_metadata().is_ok() {
         return Ok(path);
     }
     let entries = fs::read_dir(folder)
         .with_context(|| format!("the folder {} cannot be read", folder.display()))?;
     let mut files: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
-    // macOS puts a `._my.cu` beside each `my.cu`.
+    // macOS creates a `._my.cu` beside each `my.cu`.
     files.retain(|file| !name(file).starts_with('.'));
     files.sort();
     let handed_in = match files.is_empty() {
@@ -146,13 +145,13 @@ pub fn find(folder: &Path, wanted: &str) -> Result<PathBuf> {
     files.pop().with_context(none)
 }
 
-/// The last part of a path.
+/// The last component of a path.
 pub fn name(file: &Path) -> String {
     let name = file.file_name().unwrap_or_default();
     name.to_string_lossy().into_owned()
 }
 
-/// Not all, if there are many.
+/// Only some of them, if there are many.
 fn names(files: &[PathBuf]) -> String {
     let names: Vec<_> = files.iter().take(10).map(|file| name(file)).collect();
     names.join(", ")

@@ -15,13 +15,13 @@ fn main() -> ExitCode {
     harness::main(&RUNG)
 }
 
-/// What the host does for C = A B.
+/// The host code for C = A B.
 fn multiply(host: &mut Host) -> Result<()> {
-    // CUDA C++ becomes PTX, and PTX machine code. The kernel states its tile of C and its threads itself.
+    // CUDA C++ is compiled to PTX, and PTX to machine code. The kernel states its tile of C and its threads.
     let kernel = host.compile("gemm")?;
     let (tile, threads) = (kernel.spec.tile, kernel.spec.threads);
 
-    // Random A and B, with zeros up to whole tiles: the kernel has no code for edges.
+    // Random A and B, padded with zeros to whole tiles, because the kernel has no code for edges.
     let problem = host.problem(&kernel)?;
     let Size { m, n, k } = problem.padded;
 
@@ -30,7 +30,7 @@ fn multiply(host: &mut Host) -> Result<()> {
     let b = host.upload("B", &problem.b)?;
     let c = host.alloc("C", m as usize * n as usize)?;
 
-    // One block for each tile of C, numbered along x.
+    // One block per tile of C, numbered along x.
     let config = LaunchConfig {
         grid: [(m / tile.bm) * (n / tile.bn), 1, 1],
         block: [threads, 1, 1],

@@ -15,13 +15,13 @@ fn main() -> ExitCode {
     harness::main(&RUNG)
 }
 
-/// What the host does for C = A B.
+/// The host code for C = A B.
 fn multiply(host: &mut Host) -> Result<()> {
-    // CUDA C++ becomes PTX, and PTX machine code. The kernel states its tile of C, its threads and its boxes itself.
+    // CUDA C++ is compiled to PTX, and PTX to machine code. The kernel states its tile of C, its threads and its boxes.
     let kernel = host.compile("gemm")?;
     let (tile, threads, cluster) = (kernel.spec.tile, kernel.spec.threads, kernel.spec.cluster);
 
-    // Random A and B. TMA knows where a matrix ends, so only rows are rounded up, to whole 16 bytes.
+    // Random A and B. TMA knows where a matrix ends, so only rows are padded, to a multiple of 16 bytes.
     let problem = host.problem(&kernel)?;
     let Size { m, n, k } = problem.padded;
 
@@ -30,7 +30,7 @@ fn multiply(host: &mut Host) -> Result<()> {
     let b = host.upload("B", &problem.b)?;
     let c = host.alloc("C", m as usize * n as usize)?;
 
-    // In place of pointers: where each matrix is, its shape, and the box of it that TMA copies at a time.
+    // Tensor maps instead of pointers: the address and shape of each matrix, and the box that TMA copies at a time.
     let [of_a, of_b, of_c] = kernel.boxes()?;
     let args = vec![
         host.tensor_map(&a, [m, k], of_a)?,
@@ -41,7 +41,7 @@ fn multiply(host: &mut Host) -> Result<()> {
         k.into(),
     ];
 
-    // One block for each tile of C, numbered along x, in clusters whose tiles are one above the other.
+    // One block per tile of C, numbered along x, in clusters whose tiles are one above the other.
     let rows = m.div_ceil(tile.bm).next_multiple_of(cluster);
     let config = LaunchConfig {
         grid: [rows * n.div_ceil(tile.bn), 1, 1],

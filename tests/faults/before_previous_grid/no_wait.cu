@@ -1,4 +1,4 @@
-// The launch before may still be writing what this one reads.
+// The previous launch may still be writing what this one reads.
 // cargo ladder emulate: --grid 2 --block 32 --overlap --arg u32[64]=iota --arg u32[64]
 #include "hopper.cuh"
 extern "C" __global__ void k(const unsigned* in, unsigned* out)

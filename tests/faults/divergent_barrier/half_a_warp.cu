@@ -1,4 +1,4 @@
-// Not all threads of the warp come to the barrier.
+// Not all threads of the warp reach the barrier.
 // cargo ladder emulate: --grid 1 --block 64 --arg u32[256]
 extern "C" __global__ void k(unsigned* out)
 {

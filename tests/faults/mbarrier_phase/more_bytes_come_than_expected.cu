@@ -1,4 +1,4 @@
-// More bytes come than were announced.
+// More bytes arrive than were expected.
 // cargo ladder emulate: --grid 1 --block 32 --arg u32[64]=iota --arg u32[64]
 #include "hopper.cuh"
 extern "C" __global__ void k(const unsigned* in, unsigned* out)

@@ -63,7 +63,7 @@ pub const ALL: &[Broken] = &[
         name: "no_barrier_after_the_copy",
         rung: "02_smem",
         edits: &[(
-            "        // Wait until the whole tile is there.\n        __syncthreads();\n",
+            "        // Wait until the whole tile has been copied.\n        __syncthreads();\n",
             "",
         )],
         caught: Caught::Sanitizer {
@@ -102,7 +102,7 @@ pub const ALL: &[Broken] = &[
         name: "half_a_warp_at_the_barrier",
         rung: "02_smem",
         edits: &[(
-            "        // Wait until the whole tile is there.\n        __syncthreads();",
+            "        // Wait until the whole tile has been copied.\n        __syncthreads();",
             "        if (lane < 16) __syncthreads();",
         )],
         caught: Caught::Sanitizer {
@@ -115,7 +115,7 @@ pub const ALL: &[Broken] = &[
         name: "half_the_block_at_the_barrier",
         rung: "02_smem",
         edits: &[(
-            "        // Wait until the whole tile is there.\n        __syncthreads();",
+            "        // Wait until the whole tile has been copied.\n        __syncthreads();",
             "        if (warp < 4 || k0 > 0) __syncthreads();",
         )],
         caught: Caught::Sanitizer {
@@ -128,7 +128,7 @@ pub const ALL: &[Broken] = &[
         name: "waits_for_a_warp_that_never_comes",
         rung: "02_smem",
         edits: &[(
-            "        // Wait until the whole tile is there.\n        __syncthreads();",
+            "        // Wait until the whole tile has been copied.\n        __syncthreads();",
             "        if (warp > 0) asm volatile(\"bar.sync 1, 256;\");\n        __syncthreads();",
         )],
         caught: Caught::Sanitizer {

@@ -1,11 +1,12 @@
-//! The mbarrier and the waves in their chapters: by clicks and keys, against the engine's native answers.
+//! The mbarrier and the waves in their chapters, operated by clicks and keys, compared with the engine's native
+//! answers.
 use book_browser::{Appearance, Page};
 use serde_json::{Value, json};
 
 use crate::in_chapters::{Native, focused};
 use crate::{book, fragment, no_problems, open, reader};
 
-/// Of the state that a figure shows: phase, parity, arrivals, bytes, and whether the waits pass.
+/// The state that a figure shows: phase, parity, arrivals, bytes, and whether waits pass.
 fn facts(page: &mut Page<'_>, within: &str) -> Value {
     page.evaluate(&format!(
         "[...document.querySelectorAll('{within} .ia-facts dd')].map((one) => one.textContent)"
@@ -85,7 +86,7 @@ fn an_mbarrier_forwards_and_back() {
         fragment(&mut page),
         "#figure=mbarrier&ops=x49152,c16384,c8192,c8192,w0&at=5"
     );
-    // The arrows step, and turn no page; a click on a row goes there.
+    // The arrow keys step and do not turn the page; a click on a row jumps there.
     page.press("ArrowLeft").expect("a key");
     page.press("ArrowLeft").expect("a key");
     assert_eq!(
@@ -94,7 +95,7 @@ fn an_mbarrier_forwards_and_back() {
     );
     page.click(&format!("{figure} tr[data-at='1']"))
         .expect("a row");
-    // From here on with the right number of bytes: what came later is dropped.
+    // Continue from here with the right number of bytes: later operations are discarded.
     page.fill("[name=landed]", "49152").expect("a number");
     page.click("[data-do=c]").expect("a copy");
     page.click("[data-do=w0]").expect("a wait");
@@ -215,7 +216,7 @@ fn waves_with_stream_k_and_without() {
         fragment(&mut page)
             .starts_with("#figure=waves&m=2304&n=2816&k=2048&bm=192&bn=128&sms=114&cluster=1")
     );
-    // A cluster, by keys; they turn no page.
+    // A cluster, by keys, which do not turn the page.
     focused(&mut page, "[name=chosen]");
     page.press("ArrowRight").expect("a key");
     let said = page
@@ -233,14 +234,14 @@ fn waves_with_stream_k_and_without() {
     no_problems(&mut page);
 }
 
-/// From disk, on a phone, in the light and the dark, without motion: a link shows what it says.
+/// From disk, on a phone, in light and dark, without motion: a link shows the state that it describes.
 #[test]
 fn links_to_barriers_and_waves_from_disk() {
     let Some((mut chromium, _server)) = reader() else {
         return;
     };
     let mut page = chromium.page().expect("a page");
-    // The browser names its requests without the `..` of a path.
+    // The browser reports requests without the `..` of a path.
     let folder = book().canonicalize().expect("the book's folder");
     let disk = format!("file://{}/", folder.display());
     for dark in [false, true] {

@@ -80,7 +80,7 @@ fn every_kind_of_fragment() {
     assert!(
         page.text(".ia-shown")
             .expect("words")
-            .contains("The addresses of 16 lanes, 16–31, are not looked at.")
+            .contains("The addresses of 16 lanes, 16–31, are ignored.")
     );
     page.click(&cell("matrix", 9, 3)).expect("a cell");
     assert_eq!(

@@ -1,12 +1,12 @@
-//! Each figure and a run in Firefox, served and from disk: that they start, that a slider, a click and a key do what they do in
-//! Chromium, and that nothing is complained of. Skipped where there is no Firefox.
+//! Each figure and a run in Firefox, served and from disk: they start; a slider, a click and a key have the same effect
+//! as in Chromium; and there are no errors. Skipped without Firefox.
 use book_browser::{Firefox, Server, firefox_or_skip};
 use serde_json::json;
 
 use crate::book;
 use crate::in_chapters::Native;
 
-/// Places of figures, each with what stands in it once it has been drawn.
+/// The figures' positions, each with text that it contains once it is drawn.
 const FIGURES: [(&str, &str); 12] = [
     (
         "04_ldmatrix.html",
@@ -93,7 +93,7 @@ fn sliders_clicks_keys_and_runs_in_firefox() {
     let expected = format!(": {} wavefront", access["table"]["wavefronts"]);
     assert!(title.contains(&expected), "{title}: {expected}");
 
-    // A click, and a key that turns no page.
+    // A click, and a key that does not turn the page.
     firefox.open(&format!("{home}09_tma.html")).expect("a page");
     firefox
         .click("[data-interactive=mbarrier] [data-step=on]")

@@ -1,4 +1,5 @@
-//! The figures of banks, swizzles, fragments and merging in their chapters: by clicks and keys, against the engine's native answers.
+//! The figures of banks, swizzles, fragments and merging in their chapters, operated by clicks and keys, compared with
+//! the engine's native answers.
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdout, Command, Stdio};
 
@@ -7,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::{book, fragment, no_problems, open, reader, root};
 
-/// The engine without WebAssembly.
+/// The native engine.
 pub(crate) struct Native(Child, BufReader<ChildStdout>);
 
 impl Native {
@@ -31,7 +32,7 @@ impl Native {
         serde_json::from_str(&line).expect(&line)
     }
 
-    /// What an access meets in the banks, an offset a lane.
+    /// The conflicts of an access, given an offset per lane.
     pub(crate) fn access(&mut self, op: &str, bytes: u32, offsets: &[u64]) -> Value {
         let offsets: Vec<_> = offsets.iter().map(u64::to_string).collect();
         self.ask(&json!({ "ask": "access", "op": op, "bytes": bytes.to_string(), "offsets": offsets.join(",") }))
@@ -40,13 +41,13 @@ impl Native {
 
 impl Drop for Native {
     fn drop(&mut self) {
-        // Without more input it ends.
+        // It ends when its input ends.
         drop(self.0.stdin.take());
         let _ = self.0.wait();
     }
 }
 
-/// The lanes of an access as a strip draws them: a line a wavefront, the first lane of each bank or -1.
+/// The lanes of an access as a strip draws them: a line per wavefront, the first lane of each bank or -1.
 pub(crate) fn drawn(access: &Value) -> Value {
     let phases = access["table"]["phases"].as_array().expect("phases");
     let passes = phases
@@ -100,7 +101,7 @@ fn a_stride_and_a_formula() {
         let count = expected["table"]["wavefronts"].to_string();
         assert!(title.contains(&format!(": {count} wavefront")), "{title}");
     }
-    // The arrows move the slider and turn no page.
+    // The arrow keys move the slider and do not turn the page.
     page.choose("[name=stride]", "32").expect("the slider");
     focused(&mut page, "[name=stride]");
     page.press("ArrowRight").expect("a key");
@@ -110,7 +111,7 @@ fn a_stride_and_a_formula() {
     );
     assert_eq!(fragment(&mut page), "#figure=strides&stride=33");
     page.press("ArrowLeft").expect("a key");
-    // A formula beside it.
+    // A formula next to it.
     page.fill("[data-interactive=strides] [name=map]", "col ^ row")
         .expect("a formula");
     let mapping = native.ask(&json!({ "ask": "mapping", "map": "col ^ row", "row_bytes": 128, "unit": 4, "rows": 32, "bytes": 4 }));
@@ -129,7 +130,7 @@ fn a_stride_and_a_formula() {
         strip(&mut page, "[data-side=plain]"),
         drawn(&plain(&mut native, 32))
     );
-    // A lane, by a click and by keys.
+    // A lane, selected by a click and by keys.
     page.click("[data-interactive=strides] td[data-row='0'][data-column='5']")
         .expect("lane 5");
     page.press("ArrowDown").expect("a key");
@@ -196,7 +197,7 @@ fn formulas_and_packed_atoms() {
         page.fill(&format!("{figure} [name=map]"), map).expect(map);
         check(&mut page, map, 128, 0);
     }
-    // A cell chosen on one side is chosen on the other.
+    // A cell selected on one side is selected on the other.
     page.fill(&format!("{figure} [name=map]"), "col ^ (row & 7)")
         .expect("a formula");
     page.click("[data-side=with] td[data-row='5'][data-column='2']")
@@ -219,7 +220,7 @@ fn formulas_and_packed_atoms() {
         let focus = page.evaluate("document.activeElement.dataset.packed");
         assert_eq!(focus.expect("the focus"), name);
     }
-    // What the chapter's table says of 64 bytes: core matrix 0 at 0 and 4, then 1 and 5.
+    // The statement of the chapter's table about 64 bytes: core matrix 0 at 0 and 4, then 1 and 5.
     page.click("[data-packed='64B']").expect("a button");
     let line = |page: &mut Page<'_>, row: u32| {
         page.evaluate(&format!(
@@ -272,13 +273,16 @@ fn lanes_of_ldmatrix() {
             drawn(&read),
             "{shape} {tile} {pad}"
         );
-        // Lane 13, by a click and a key.
+        // Lane 13, selected by a click and a key.
         page.click("[data-part=lanes] td[data-row='1'][data-column='4']")
             .expect("lane 12");
         page.press("ArrowRight").expect("a key");
         let said = page.text("[data-lane-says]").expect("words");
         let (named, held) = (&of["addresses"][13], &of["at"][13][1]);
-        let names = format!("Lane 13 names row {} of matrix {}", named[1], named[0]);
+        let names = format!(
+            "Lane 13 gives the address of row {} of matrix {}",
+            named[1], named[0]
+        );
         assert!(said.starts_with(&names), "{said}");
         assert!(
             said.contains(&format!("r0.hi = ({}, {})", held[0], held[1])),
@@ -295,7 +299,7 @@ fn lanes_of_ldmatrix() {
     assert!(alert.contains("misaligned"), "{alert}");
     no_problems(&mut page);
 
-    // An element, and who holds it.
+    // An element, and the lane that holds it.
     page.open(server.address(), "fragments.html")
         .expect("a page");
     page.click("[data-interactive=fragment] [name=operand][value=b]")
@@ -372,7 +376,7 @@ fn phases_merge_and_fall_apart() {
     page.click(&format!("{figure} [name=op][value=st]"))
         .expect("stores");
     check(&mut page, "st", 8, &units);
-    // Another lane, by a click and a key.
+    // Another lane, selected by a click and a key.
     page.click(&format!("{figure} td[data-row='0'][data-column='0']"))
         .expect("lane 0");
     page.press("ArrowRight").expect("a key");
@@ -382,7 +386,8 @@ fn phases_merge_and_fall_apart() {
     no_problems(&mut page);
 }
 
-/// From disk, on a phone, in the dark, without motion: a link shows what it says, in view; another heading leaves it alone.
+/// From disk, on a phone, in the dark, without motion: a link scrolls to the figure and shows its state; another
+/// heading does not change it.
 #[test]
 fn a_link_shows_the_figure_anywhere() {
     let Some((mut chromium, _server)) = reader() else {
@@ -440,7 +445,7 @@ fn a_link_shows_the_figure_anywhere() {
                 "{link}"
             );
             if !dark {
-                // It looks at every theme itself, and takes its time.
+                // It checks every theme itself, which takes time.
                 let legible = page
                     .evaluate(include_str!("legible.js"))
                     .expect("an answer");

@@ -1,4 +1,4 @@
-//! The interactive pages in every theme and on a phone, in the states that colour and fill them most.
+//! The interactive pages in every theme and on a phone, in their most colourful and crowded states.
 use book_browser::Appearance;
 
 use crate::{no_problems, reader};

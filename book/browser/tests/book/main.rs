@@ -1,5 +1,5 @@
-//! The built book in headless Chromium. Skipped, with a line that says so, where there is no browser;
-//! `GEMM_REQUIRE_BROWSER=1` makes that a failure.
+//! The built book in headless Chromium. Without a browser the tests are skipped with a message; with
+//! `GEMM_REQUIRE_BROWSER=1` they fail.
 mod barriers_waves;
 mod explorer;
 mod firefox;
@@ -28,7 +28,7 @@ fn root() -> &'static Path {
     &ROOT
 }
 
-/// The book, built as a reader with nothing but cargo would, once for all tests.
+/// The book, built once for all tests as a reader with nothing but cargo would build it.
 fn book() -> &'static Path {
     static BOOK: LazyLock<PathBuf> = LazyLock::new(|| {
         let built = Command::new(env!("CARGO"))
@@ -52,7 +52,7 @@ fn reader() -> Option<(Chromium, Server)> {
     Some((chromium, Server::start(book()).expect("a port")))
 }
 
-/// Opens a page on a desktop, in the light.
+/// Opens a page on a desktop, in light colours.
 fn open<'a>(chromium: &'a mut Chromium, server: &Server, path: &str) -> Page<'a> {
     let mut page = chromium.page().expect("a page");
     page.appear(Appearance::new(false, false))
@@ -61,13 +61,13 @@ fn open<'a>(chromium: &'a mut Chromium, server: &Server, path: &str) -> Page<'a>
     page
 }
 
-/// Fails with all that went wrong on a page.
+/// Fails with all problems of a page.
 fn no_problems(page: &mut Page<'_>) {
     let problems = page.problems().expect("an answer");
     assert!(problems.is_empty(), "{problems:#?}");
 }
 
-/// What stands behind the # of the page's address.
+/// The fragment of the page's address.
 fn fragment(page: &mut Page<'_>) -> String {
     let found = page.evaluate("location.hash").expect("an address");
     found.as_str().unwrap_or_default().to_string()

@@ -1,4 +1,4 @@
-//! Every page of the book, in every appearance; search, and the printed book.
+//! Every page of the book, in every appearance; search; and the printed book.
 use book_browser::Appearance;
 
 use crate::{book, no_problems, open, reader};
@@ -11,7 +11,7 @@ fn pages() -> Vec<String> {
             .to_string_lossy()
             .into_owned()
     });
-    // 404.html is for a server that has no such page; toc.html is a frame for readers without JavaScript.
+    // 404.html is for servers; toc.html is a frame for readers without JavaScript.
     let mut pages: Vec<_> = names
         .filter(|name| name.ends_with(".html") && name != "404.html" && name != "toc.html")
         .collect();
@@ -54,7 +54,7 @@ fn every_page_opens_and_fits() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-/// The tests above can see what they look for.
+/// The tests above detect the problems that they look for.
 #[test]
 fn what_is_wrong_is_found() {
     let Some((mut chromium, server)) = reader() else {
@@ -127,7 +127,7 @@ fn the_book_prints() {
         .evaluate("document.querySelectorAll('main h1').length")
         .expect("a number");
     assert!(chapters.as_u64().unwrap_or(0) > 30, "{chapters} chapters");
-    // On paper nobody clicks: what readers without JavaScript see stays there.
+    // Paper cannot be clicked: it shows what readers without JavaScript see.
     let kept = page
         .evaluate("document.querySelectorAll('[data-interactive] pre').length")
         .expect("a number");

@@ -1,4 +1,5 @@
-//! The pipeline over the clock's timeline: by slider, key and click, against the engine's native answers.
+//! The pipeline figure over the clock model's timeline, operated by slider, key and click, compared with the engine's
+//! native answers.
 use book_browser::{Appearance, Page};
 use serde_json::{Value, json};
 
@@ -7,7 +8,7 @@ use crate::{book, fragment, no_problems, open, reader};
 
 const FIGURE: &str = "[data-interactive=pipeline]";
 
-/// Waits until it has run: a prediction takes seconds, and the machine may be busy.
+/// Waits until the prediction has run: it takes seconds, and the machine may be busy.
 fn rested(page: &mut Page<'_>) {
     let done = format!(
         "document.querySelector('{FIGURE} .pl-time') && !document.querySelector('{FIGURE}[aria-busy]')"
@@ -19,7 +20,7 @@ fn rested(page: &mut Page<'_>) {
     );
 }
 
-/// What the terminal predicts with these options.
+/// The terminal's prediction with these options.
 fn predicted(native: &mut Native, options: &str) -> Value {
     let words = format!("cargo run -p rung06_pipeline -- time --timeline - --json {options}");
     let words: Vec<&str> = words.split(' ').collect();
@@ -32,7 +33,7 @@ fn number(value: &Value) -> f64 {
     value.as_f64().expect("a number")
 }
 
-/// The percent of the window that these events take, of so many at a time.
+/// The percentage of the window that these events take, with this many at a time.
 fn percent(found: &Value, list: &str, of: f64, is_it: impl Fn(&Value) -> bool) -> f64 {
     let (from, to) = (number(&found["from"]), number(&found["to"]));
     let events = found[list].as_array().expect("events").iter();
@@ -45,7 +46,7 @@ fn percent(found: &Value, list: &str, of: f64, is_it: impl Fn(&Value) -> bool) -
     100.0 * clocks.sum::<f64>() / (to - from) / of
 }
 
-/// Facts and shares on the page, beside the terminal's.
+/// Facts and percentages on the page, compared with the terminal's.
 fn check(page: &mut Page<'_>, native: &mut Native, options: &str) -> Value {
     let found = predicted(native, options);
     rested(page);
@@ -88,7 +89,7 @@ fn stages_latency_and_multiply_time() {
     let mut native = Native::start();
     let mut page = open(&mut chromium, &server, "06_pipeline.html#figure=pipeline");
     let three = check(&mut page, &mut native, "--size 1024");
-    // Fewer stages, by a key that turns no page.
+    // Fewer stages, by a key that does not turn the page.
     focused(&mut page, &format!("{FIGURE} [name=stages]"));
     page.press("ArrowLeft").expect("a key");
     page.press("ArrowLeft").expect("a key");
@@ -114,7 +115,7 @@ fn stages_latency_and_multiply_time() {
         fragment(&mut page),
         "#figure=pipeline&stages=2&latency=200&multiply=50"
     );
-    // A clock, by a click into the middle of the picture and by a key.
+    // A clock, selected by a click into the middle of the picture and by a key.
     page.click(&format!("{FIGURE} .pl-time"))
         .expect("the picture");
     let said = |page: &mut Page<'_>| page.text(&format!("{FIGURE} .ia-said")).expect("words");
@@ -135,7 +136,8 @@ fn stages_latency_and_multiply_time() {
     no_problems(&mut page);
 }
 
-/// From disk, on a phone, in the dark: a link runs what it says, and everything has its place and its name.
+/// From disk, on a phone, in the dark: a link runs the command that it describes, and everything has a place and a
+/// name.
 #[test]
 fn a_link_from_disk() {
     let Some((mut chromium, _server)) = reader() else {

@@ -40,7 +40,7 @@ fn step_by_step() {
     page.press("ArrowRight").expect("a key");
     page.press("ArrowLeft").expect("a key");
     assert_eq!(number(&mut page), "wavefront 31 of 32");
-    // The lanes before have been served, this one is, the last waits.
+    // Earlier lanes have been served, this one is being served, the last waits.
     let lanes = "[...document.querySelectorAll('[aria-label=lanes] b')].map((lane) => lane.textContent).join('')";
     assert_eq!(
         page.evaluate(lanes).expect("lanes"),
@@ -147,7 +147,7 @@ fn addresses_of_ones_own() {
         fragment(&mut page),
         "#op=ldmatrix.x1&bytes=16&addresses=0,128,256,384,512,640,768,-"
     );
-    // As a grader links to it.
+    // A link as the grader makes it.
     page.open(server.address(), "wavefront_player.html#op=ldmatrix.x1&bytes=16&addresses=0,128,256,384,512,640,768,-&step=6").expect("a link");
     assert_eq!(number(&mut page), "wavefront 7 of 7");
     assert!(

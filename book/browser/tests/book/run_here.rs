@@ -1,4 +1,4 @@
-//! "Run it here": every kind of command once, served and from disk, against what the book and the terminal say.
+//! "Run it here": every kind of command once, served and from disk, compared with the book and the terminal.
 use book_browser::{Appearance, Page, Server};
 
 use serde_json::json;
@@ -7,7 +7,7 @@ use crate::in_chapters::Native;
 use crate::terminal::shell;
 use crate::{book, no_problems, open, reader};
 
-/// A page, and how the words of a command on it begin.
+/// A page, and the beginning of a command on it.
 const KINDS: [(&str, &str); 6] = [
     ("05_swizzle.html", "cargo run -p rung05_swizzle"),
     ("banks_phases.html", "cargo run -p labs"),
@@ -17,7 +17,7 @@ const KINDS: [(&str, &str); 6] = [
     ("approximate.html", "cargo ladder approximate"),
 ];
 
-/// Presses the button below the first output of such a command, and runs it as it is.
+/// Presses the button below the first output of such a command, and runs it unchanged.
 fn run(page: &mut Page<'_>, begins: &str) -> String {
     let found = page.evaluate(&format!(
         "(() => {{ for (const box of document.querySelectorAll('.run[data-run]')) {{\
@@ -36,7 +36,7 @@ fn run(page: &mut Page<'_>, begins: &str) -> String {
     again(page)
 }
 
-/// Runs it with the fields as they are now; what is said of it.
+/// Runs it with the current fields; returns the message about the run.
 fn again(page: &mut Page<'_>) -> String {
     page.click("#tried .ia-start").expect("a button");
     page.wait_until(
@@ -68,7 +68,7 @@ fn every_kind_prints_what_the_book_shows() {
     }
 }
 
-/// Where the book shows a few lines only, the whole output is shown, and then what differs from the run before.
+/// If the book shows only a few lines, the page shows the whole output, and then the difference from the previous run.
 #[test]
 fn a_claim_can_be_tried() {
     let Some((mut chromium, server)) = reader() else {
@@ -88,13 +88,13 @@ fn a_claim_can_be_tried() {
     page.fill("#tried [name=ld]", "32").expect("a field");
     let said = again(&mut page);
     assert!(
-        said.contains("differ from those of the run before"),
+        said.contains("differ from those of the previous run"),
         "{said}"
     );
     no_problems(&mut page);
 }
 
-/// With other settings it prints what the terminal prints, and marks what differs.
+/// With other settings it prints the same as the terminal, and marks the differences.
 #[test]
 fn a_change_prints_what_the_terminal_prints() {
     let Some((mut chromium, server)) = reader() else {
@@ -109,9 +109,9 @@ fn a_change_prints_what_the_terminal_prints() {
     let said = again(&mut page);
     assert!(said.contains("differ from the book"), "{said}");
     let command = page.text("#tried .ia-command code").expect("a command");
-    // Not textContent: marks are part of it.
+    // Not textContent, which includes the marks.
     let shown = page.text("#tried .run-output").expect("an output");
-    // The page shows the same part of it as of the book's own.
+    // The page shows the same part of it as of the book's output.
     let part = shown.trim_matches(|c: char| c == '…' || c.is_whitespace());
     assert!(part.contains("in units"), "{shown}");
     assert!(shell(&command).contains(part), "{command}: {shown}");

@@ -1,4 +1,4 @@
-//! The kernel that is stepped through: by clicks and keys, against the engine's native answer.
+//! The kernel stepper, operated by clicks and keys, compared with the engine's native answer.
 use std::collections::BTreeMap;
 
 use book_browser::{Appearance, Page};
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::in_chapters::{Native, drawn, focused, strip};
 use crate::{book, fragment, no_problems, open, reader};
 
-/// The steps of a CTA, natively.
+/// The steps of a CTA, from the native engine.
 struct Steps(Value);
 
 impl Steps {
@@ -43,13 +43,13 @@ impl Steps {
         })
     }
 
-    /// The next step that comes to a barrier or a wait.
+    /// The next step that reaches a barrier or a wait.
     fn next_wait(&self, from: usize) -> usize {
         let found = (from + 1..self.all().len()).find(|&step| self.waits(step));
         found.unwrap_or(self.all().len() - 1)
     }
 
-    /// Which warp wrote how many words last when this step has been executed, where no copies land.
+    /// After this step, how many words each warp has written last, in a kernel without asynchronous copies.
     fn writers(&self, at: usize) -> BTreeMap<u64, usize> {
         let mut by_word = BTreeMap::new();
         for (step, one) in self.all().iter().enumerate().take(at + 2) {
@@ -106,7 +106,7 @@ fn is_at(page: &mut Page<'_>, native: &mut Native, steps: &Steps, at: usize, lan
     };
     let writers = writers.iter().map(words).collect::<Vec<_>>().join("; ");
     let writers = if writers.is_empty() {
-        "nobody yet"
+        "no warp yet"
     } else {
         &writers
     };
@@ -115,7 +115,7 @@ fn is_at(page: &mut Page<'_>, native: &mut Native, steps: &Steps, at: usize, lan
         label.ends_with(&format!("Last written by {writers}.")),
         "{at}: {label}, not {writers}"
     );
-    // What each warp has executed last.
+    // The last instruction of each warp.
     let mut last = BTreeMap::new();
     for one in 0..=at {
         last.insert(steps.warp(one), steps.ptx(one));
@@ -134,7 +134,7 @@ fn is_at(page: &mut Page<'_>, native: &mut Native, steps: &Steps, at: usize, lan
     let line =
         page.evaluate("Number(document.querySelector('.st-code [aria-current]').dataset.line)");
     assert_eq!(line.expect("a line"), steps.instruction(at)["line"], "{at}");
-    // What the lane holds.
+    // The registers of the lane.
     let one = &steps.all()[at];
     let operands = one["operands"].as_array();
     let held = operands.into_iter().flatten().map(|operand| {
@@ -148,7 +148,7 @@ fn is_at(page: &mut Page<'_>, native: &mut Native, steps: &Steps, at: usize, lan
         json!(held),
         "{at}"
     );
-    // What it asks of the banks.
+    // Its accesses to the banks.
     let ptx = steps.ptx(at);
     if let Some(op) = ["ld", "st"]
         .into_iter()
@@ -180,12 +180,12 @@ fn a_rung_forwards_and_back() {
         page.click("[data-step=on]").expect("a button");
     }
     is_at(&mut page, &mut native, &steps, 3, 0);
-    // The arrows step, and turn no page.
+    // The arrow keys step and do not turn the page.
     page.press("ArrowRight").expect("a key");
     page.press("ArrowLeft").expect("a key");
     page.click("[data-step=back]").expect("a button");
     is_at(&mut page, &mut native, &steps, 2, 0);
-    // To a store, with a lane that is not the first; its two wavefronts.
+    // To a store, with a lane other than the first; its two wavefronts.
     let stores = (0..steps.all().len()).filter(|&at| steps.ptx(at).starts_with("st.shared.f32"));
     let store = stores.take(2).last().expect("a store");
     page.fill("[name=lane]", "5").expect("a lane");
@@ -201,7 +201,7 @@ fn a_rung_forwards_and_back() {
         fragment(&mut page),
         format!("#step={store}&lane=5&by=instruction")
     );
-    // Every warp of the block comes to the barrier; the last one completes it.
+    // Every warp of the block reaches the barrier; the last one completes it.
     let mut at = store;
     focused(&mut page, "[data-step=on]");
     for arrived in 1..=8 {
@@ -209,13 +209,13 @@ fn a_rung_forwards_and_back() {
         at = steps.next_wait(at);
         let text = page.text("[data-barrier='0']").expect("a barrier");
         let expected = match arrived {
-            8 => "nobody waits; complete 1 time".to_owned(),
-            _ => format!("{arrived} of 8 warps are there"),
+            8 => "no warp waits; complete 1 time".to_owned(),
+            _ => format!("{arrived} of 8 warps have arrived"),
         };
         assert!(text.contains(&expected), "{arrived}: {text}");
     }
     is_at(&mut page, &mut native, &steps, at, 5);
-    // Warp 3 goes on from here.
+    // Warp 3 continues from here.
     page.click("[data-next='3']").expect("a warp");
     let next = (at + 1..)
         .find(|&one| steps.warp(one) == 3)
@@ -232,19 +232,19 @@ fn a_rung_forwards_and_back() {
     is_at(&mut page, &mut native, &steps, end, 5);
     page.press("Home").expect("a key");
     assert_eq!(step(&mut page), 0);
-    // By lines: up to where the next one begins.
+    // By lines: up to the beginning of the next one.
     page.choose("[name=by]", "line").expect("a step");
     page.click("[data-step=on]").expect("a button");
     let line = |at: usize| (steps.warp(at), &steps.instruction(at)["line"]);
     let last = (1..).find(|&at| line(at) != line(at + 1)).expect("a line");
     is_at(&mut page, &mut native, &steps, last, 5);
-    // A click on the map says what is known of a word.
+    // A click on the map describes a word.
     page.click("[data-step=finding]").expect("a button");
     assert_eq!(step(&mut page), last, "nothing was found");
     page.click(".st-map").expect("the map");
     let key = page.text(".st-scroll + .ia-key").expect("words");
     assert!(
-        key.contains("bank 16: 0x00000000") && key.contains("nobody has written it"),
+        key.contains("bank 16: 0x00000000") && key.contains("it has not been written"),
         "{key}"
     );
     no_problems(&mut page);
@@ -257,7 +257,7 @@ fn a_race_from_the_page_of_mistakes() {
     };
     let mut native = Native::start();
     let mut page = open(&mut chromium, &server, "mistakes.html");
-    // Below each output of a broken kernel, and each of them is known.
+    // There is a button below each output of a broken kernel, and the page knows each kernel.
     let links = page.evaluate(
         "[...document.querySelectorAll('.run-bar a')].map((one) => one.getAttribute('href'))",
     );
@@ -313,7 +313,7 @@ fn a_race_from_the_page_of_mistakes() {
     no_problems(&mut page);
 }
 
-/// Copies by TMA: they are in flight until they land, and then end the phase.
+/// TMA copies are in flight until they land, and then complete the phase.
 #[test]
 fn copies_land_and_end_a_phase() {
     let Some((mut chromium, server)) = reader() else {
@@ -347,7 +347,7 @@ fn copies_land_and_end_a_phase() {
     };
     let text = page.text(&selector).expect("an mbarrier");
     assert!(
-        text.contains("phase 1, parity 1, 1 of 1 arrival pending, 0 bytes to come"),
+        text.contains("phase 1, parity 1, 1 of 1 arrival pending, 0 bytes pending"),
         "{text}"
     );
     assert_eq!(flying(&mut page), issued - landed.len());
@@ -357,7 +357,7 @@ fn copies_land_and_end_a_phase() {
         .as_str()
         .unwrap_or_default()
         .to_owned();
-    // Words whose value has not changed keep their writer; in random numbers there are few.
+    // Words whose value has not changed keep their writer; with random numbers there are few.
     let copied = label
         .split("bulk copies: ")
         .nth(1)
@@ -370,7 +370,7 @@ fn copies_land_and_end_a_phase() {
     let text = page.text(&selector).expect("an mbarrier");
     assert!(
         text.contains(&format!(
-            "phase 0, parity 0, 0 of 1 arrival pending, {bytes} bytes to come"
+            "phase 0, parity 0, 0 of 1 arrival pending, {bytes} bytes pending"
         )),
         "{text}"
     );
@@ -383,7 +383,7 @@ fn copies_land_and_end_a_phase() {
     no_problems(&mut page);
 }
 
-/// From disk, on a phone, in the light and the dark, without motion; and where WebAssembly is missing.
+/// From disk, on a phone, in light and dark, without motion; and without WebAssembly.
 #[test]
 fn links_to_steps_from_disk() {
     let Some((mut chromium, _server)) = reader() else {

@@ -1,9 +1,9 @@
-//! The commands that the pages show, typed into a shell, say what the pages say.
+//! The commands on the pages print in a shell what the pages show.
 use std::process::Command;
 
 use crate::{open, reader, root};
 
-/// What a shell prints for a command, in a folder of the workspace that may be written to.
+/// The output of a command in a shell, in a writable folder of the workspace.
 pub fn shell(command: &str) -> String {
     let target = root().join("target");
     std::fs::create_dir_all(&target).expect("target");
@@ -13,7 +13,7 @@ pub fn shell(command: &str) -> String {
         .current_dir(folder.path())
         .output()
         .expect("a shell");
-    // 1 says that a mapping is unsound, which is an answer.
+    // Exit code 1 means that a mapping is unsound, which is an answer.
     assert!(
         matches!(output.status.code(), Some(0 | 1)),
         "{command}: {}",
@@ -22,7 +22,7 @@ pub fn shell(command: &str) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// A fact that the terminal prints: `column read   4-way`.
+/// A fact in the terminal's output: `column read   4-way`.
 fn fact(printed: &str, name: &str) -> Option<String> {
     let line = printed
         .lines()
@@ -60,7 +60,7 @@ fn the_workbench_and_the_terminal_agree() {
                 "[...document.querySelectorAll('.ia-verdict tr')].find((row) => row.firstChild.textContent === '{line}').lastChild.textContent"
             ));
             let shown = shown.expect(line).as_str().map(str::to_string);
-            // What loses data has no degree.
+            // A mapping that loses data has no degree of conflict.
             assert_eq!(
                 shown.filter(|shown| shown != "–"),
                 fact(&printed, name),
@@ -108,7 +108,7 @@ fn the_explorer_and_the_terminal_agree() {
             .expect(state);
         let command = page.text(".ia-command code").expect("a command");
         let printed = shell(&command);
-        // The first rows of the terminal's first table: the holders of their elements.
+        // The first rows of the terminal's first table: the lanes that hold the elements.
         let table: Vec<String> = printed
             .lines()
             .skip_while(|line| !line.starts_with("row 0"))

@@ -3,7 +3,7 @@ use book_browser::Page;
 
 use crate::{fragment, no_problems, open, reader};
 
-/// The line of the verdict: nothing moved, and moved.
+/// The line of the verdict: identity, and swizzled.
 fn verdict(page: &mut Page<'_>, line: &str) -> (String, String) {
     let found = page
         .evaluate(&format!(
@@ -14,7 +14,7 @@ fn verdict(page: &mut Page<'_>, line: &str) -> (String, String) {
     serde_json::from_value(found).expect(line)
 }
 
-/// The picture, row by row: with the mapping where that is shown, else without.
+/// The picture, row by row: with the mapping if that is shown, otherwise without.
 fn picture(page: &mut Page<'_>) -> Vec<Vec<String>> {
     let rows = "[...[...document.querySelectorAll('[data-side]')].at(-1).querySelectorAll('.ia-grid tbody tr')].map((row) => [...row.querySelectorAll('td')].map((cell) => cell.textContent))";
     serde_json::from_value(page.evaluate(rows).expect("rows")).expect("text")
@@ -93,7 +93,7 @@ fn a_cell_its_bits_and_its_trace() {
         .expect("a cell");
     // Slot 2 of row 5 holds column 2 ^ 5 = 7.
     assert!(page.text(".ia-address .ia-said").expect("words").starts_with(
-        "Row 5, column 7, elements 56–63 of its row, starts at byte 752 and lies at byte 672: slot 2 of row 5, banks 8–11."
+        "Row 5, column 7, elements 56–63 of its row, starts at byte 752 and is stored at byte 672: slot 2 of row 5, banks 8–11."
     ));
     let bits = "[...document.querySelectorAll('.ia-bits tbody tr')].map((row) => [...row.children].map((cell) => cell.textContent).join(' '))";
     let bits: Vec<String> =
@@ -113,7 +113,7 @@ fn a_cell_its_bits_and_its_trace() {
         page.evaluate(traced).expect("cells"),
         serde_json::json!(vec!["7"; 8])
     );
-    // The keys go on from the cell that was clicked; the page is not turned.
+    // The keys continue from the clicked cell and do not turn the page.
     page.press("ArrowRight").expect("a key");
     page.press("ArrowDown").expect("a key");
     assert_eq!(fragment(&mut page), "#row=6&col=5");
@@ -130,7 +130,7 @@ fn a_cell_its_bits_and_its_trace() {
             .expect("words")
             .contains("Slot 0 holds, row by row, columns 0 1 2 3 4 5 6 7.")
     );
-    // What is shown is what the address says, and says again.
+    // The page shows the state in its address, and the address follows the state.
     page.open(
         server.address(),
         "workbench.html#row=6&col=6&trace=slot&rows=4",

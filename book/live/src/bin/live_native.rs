@@ -1,5 +1,5 @@
-//! The engine without WebAssembly: a request a line on standard input, an answer a line on standard output. Tests hold the
-//! module against it.
+//! The native engine: a request per line on standard input, an answer per line on standard output. Tests compare the
+//! WebAssembly module with it.
 use std::io::{BufRead, stdin};
 
 fn main() {

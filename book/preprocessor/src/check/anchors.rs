@@ -1,4 +1,4 @@
-//! What links can lead to on a page.
+//! The link targets of a page.
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
@@ -6,7 +6,7 @@ use mdbook_markdown::pulldown_cmark::{Event, Tag, TagEnd};
 use mdbook_markdown::{MarkdownOptions, new_cmark_parser};
 use regex::Regex;
 
-/// The ids of a page: of its headings, as mdBook 0.5 makes them (`mdbook-html`, `id_from_content`), and those that stand in
+/// The ids on a page: of its headings, as mdBook 0.5 creates them (`mdbook-html`, `id_from_content`), and those in
 /// HTML.
 pub fn of(text: &str) -> BTreeSet<String> {
     static ID: LazyLock<Regex> = LazyLock::new(|| {
@@ -46,7 +46,7 @@ fn id_of(title: &str) -> String {
     title.chars().filter_map(letter).collect()
 }
 
-/// A title that stands there again gets a number.
+/// A repeated title gets a number.
 fn unique(id: String, made: &mut BTreeSet<String>) -> String {
     let mut free = id.clone();
     for number in 1.. {

@@ -1,4 +1,4 @@
-//! book/coverage.toml: what the articles that the book grew out of teach, and where the book does.
+//! book/coverage.toml: what the articles that inspired the book teach, and where the book teaches it.
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
@@ -8,9 +8,9 @@ use serde::Deserialize;
 #[serde(deny_unknown_fields)]
 struct Entry {
     fact: String,
-    /// `page.md#anchor`, or several.
+    /// `page.md#anchor`, one or several.
     taught: Option<Places>,
-    /// Why it is not taught.
+    /// Why the book omits it.
     left_out: Option<String>,
 }
 
@@ -33,18 +33,18 @@ const ARTICLES: [&str; 5] = [
     "article_004",
 ];
 
-/// What such a fact begins with: one of its places has to have a picture, or what the fact says is there in its place.
+/// The beginning of such a fact: one of its places must have a picture or a replacement for one.
 const FIGURE: &str = "Figure:";
 
-/// What a figure is on the page: words of the fact, and what its section contains then.
+/// What can represent a figure on a page: a word of the fact, and what its section then has to contain.
 const SHOWN_AS: [(&str, &str); 3] = [
     ("printed here", "```"),
     ("a table here", "| ---"),
     ("", "<svg"),
 ];
 
-/// The section of a page below the heading with this id, down to the next heading of its level. Of a heading without an id of
-/// its own, and of anything else, the whole page.
+/// The section below the heading with this id, down to the next heading of its level. If no heading has the id, the
+/// whole page.
 pub fn section<'a>(shown: &'a str, id: &str) -> &'a str {
     let level = |line: &str| line.bytes().take_while(|&byte| byte == b'#').count();
     let mark = format!("{{#{id}}}");
@@ -64,7 +64,8 @@ pub fn section<'a>(shown: &'a str, id: &str) -> &'a str {
     &shown[from.unwrap_or(0)..]
 }
 
-/// What is wrong with the list. `leads_nowhere` says why a place is none, `shows` whether its section has something in it.
+/// Errors in the list. `leads_nowhere` explains why a place does not exist, `shows` tests whether its section contains
+/// something.
 pub fn wrong(
     text: &str,
     leads_nowhere: impl Fn(&str) -> Option<String>,

@@ -2,7 +2,7 @@
 use mdbook_markdown::pulldown_cmark::{Event, Tag, TagEnd};
 use mdbook_markdown::{MarkdownOptions, new_cmark_parser};
 
-/// Where the links and pictures of a page lead.
+/// The targets of a page's links and pictures.
 pub fn of(text: &str) -> Vec<String> {
     let events = new_cmark_parser(text, &MarkdownOptions::default());
     let links = events.filter_map(|event| match event {

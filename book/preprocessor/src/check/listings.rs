@@ -1,7 +1,7 @@
-//! The lines of code that a page shows.
+//! The lines of code on a page.
 use crate::fence::{Fences, Folds};
 
-/// The code of all lines in its listings, and of those that a difference adds or keeps. What is folded away does not count.
+/// The code of all lines in its listings, and of lines that a diff adds or keeps. Folded listings do not count.
 pub fn lines(shown: &str) -> impl Iterator<Item = String> {
     let mut fences = Fences::default();
     let mut folds = Folds::default();

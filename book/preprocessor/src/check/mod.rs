@@ -1,4 +1,4 @@
-//! What must hold for the book as a whole, apart from what its directives check themselves.
+//! Checks of the whole book, beyond what its directives check themselves.
 mod anchors;
 mod coverage;
 mod links;
@@ -15,13 +15,13 @@ use regex::Regex;
 use crate::book::show;
 use crate::directives::minutes;
 
-/// Where the pages lie.
+/// The folder of the pages.
 const SOURCES: &str = "book/src";
 
-/// Parts of SUMMARY.md whose pages are no chapters.
+/// Parts of SUMMARY.md whose pages are not chapters.
 const ASIDE: [&str; 2] = ["Try it here", "Appendices"];
 
-/// Minutes that a chapter may take.
+/// The most minutes for a chapter.
 pub const LENGTH: std::ops::RangeInclusive<usize> = 10..=30;
 
 /// All pages of the book, as readers see them.
@@ -31,21 +31,21 @@ pub struct Site {
 
 /// One page.
 struct Sheet {
-    /// Whether it is read from start to end, unlike those that are looked things up in.
+    /// Whether it is read from start to end, unlike reference pages.
     chapter: bool,
     /// As its author wrote it.
     source: String,
-    /// With its directives carried out: Markdown with HTML in it.
+    /// With the directives' output: Markdown with HTML.
     shown: String,
-    /// What links can lead to.
+    /// The targets for links.
     anchors: BTreeSet<String>,
 }
 
 impl Site {
-    /// Carries out all directives of the pages that SUMMARY.md lists.
+    /// Processes the directives of all pages in SUMMARY.md.
     ///
     /// # Errors
-    /// What is wrong with any directive, a line each, with page and line.
+    /// The errors of directives, one per line, with page and line.
     pub fn read(root: &Path) -> Result<Self> {
         let folder = root.join(SOURCES);
         let read = |file: &str| {
@@ -83,7 +83,7 @@ impl Site {
         Ok(Self { pages })
     }
 
-    /// Links within the book that lead nowhere.
+    /// Broken links within the book.
     pub fn broken_links(&self) -> Vec<String> {
         let of = |(name, sheet): (&String, &Sheet)| {
             let wrong = links::of(&sheet.shown).into_iter().filter_map(|link| {
@@ -98,7 +98,7 @@ impl Site {
         self.pages.iter().flat_map(of).collect()
     }
 
-    /// Why this link of this page leads nowhere; none if it leads somewhere, or out of the book.
+    /// Why this link of this page is broken; none if it is not, or leads out of the book.
     fn leads_nowhere(&self, from: &str, link: &str) -> Option<String> {
         if link.contains("://") || link.starts_with("mailto:") {
             return None;
@@ -108,16 +108,16 @@ impl Site {
         let Some(sheet) = self.pages.get(if page.is_empty() { from } else { page }) else {
             return Some(format!("`{link}` leads to no page of the book"));
         };
-        // With an `=` it is the state of a figure, which the browser's tests open.
+        // A fragment with `=` is the state of a figure, which the browser tests open.
         let state = anchor.contains('=') && sheet.shown.contains("data-interactive=");
         let there = anchor.is_empty() || state || sheet.anchors.contains(anchor);
         (!there).then(|| format!("`{link}` leads to no anchor of that page"))
     }
 
-    /// What is wrong with book/coverage.toml; none if there is no such file.
+    /// The errors in book/coverage.toml; none if the file does not exist.
     ///
     /// # Errors
-    /// If the file is there and cannot be read.
+    /// If the file exists but cannot be read.
     pub fn coverage(&self, root: &Path) -> Result<Option<Vec<String>>> {
         let path = root.join("book/coverage.toml");
         let text = match fs::read_to_string(&path) {
@@ -129,14 +129,14 @@ impl Site {
         Ok(Some(coverage::wrong(&text, leads_nowhere, shows)))
     }
 
-    /// Whether the section that this place leads to has this in it.
+    /// Whether the section at this place contains this.
     fn shows(&self, place: &str, what: &str) -> bool {
         let (page, anchor) = place.split_once('#').unwrap_or((place, ""));
         let shown = self.pages.get(page).map(|sheet| sheet.shown.as_str());
         shown.is_some_and(|shown| coverage::section(shown, anchor).contains(what))
     }
 
-    /// How many minutes each chapter takes that says so.
+    /// The minutes of each chapter that states them.
     pub fn minutes(&self) -> Vec<(&str, usize)> {
         let says = |sheet: &Sheet| sheet.chapter && sheet.source.contains("\n{{#minutes}}");
         let says = self.pages.iter().filter(|(_, sheet)| says(sheet));
@@ -144,7 +144,7 @@ impl Site {
             .collect()
     }
 
-    /// Lines of code of this file that no listing of the chapters 06 to 16 shows, with their numbers.
+    /// Lines of code of this file that no listing of chapters 06 to 16 shows, with their numbers.
     ///
     /// # Errors
     /// If the file cannot be read.
@@ -169,7 +169,7 @@ impl Site {
             .collect())
     }
 
-    /// Words that stand there twice in a row, but for those that may.
+    /// Words that are repeated by mistake.
     pub fn doubled_words(&self) -> Vec<String> {
         let may = ["had", "that"];
         let of = |(name, sheet): (&String, &Sheet)| {
@@ -188,10 +188,10 @@ impl Site {
     }
 }
 
-/// The repository that this package lies in.
+/// The repository that contains this package.
 ///
 /// # Errors
-/// If it lies in none.
+/// If there is none.
 pub fn root() -> Result<PathBuf> {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     match here.ancestors().nth(2) {
@@ -241,7 +241,7 @@ mod tests {
         let root = tempfile::tempdir().expect("a folder for temporary files");
         let site = site(&[]);
         assert_eq!(site.coverage(root.path()).expect("no file"), None);
-        // A folder of that name is no file.
+        // A folder with that name is not a file.
         fs::create_dir_all(root.path().join("book/coverage.toml")).expect("writable");
         let why = site.coverage(root.path()).expect_err("no file");
         assert!(why.to_string().contains("cannot read"), "{why}");

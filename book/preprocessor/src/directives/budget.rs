@@ -1,15 +1,15 @@
-//! `{{#budget 06_pipeline, 08_warp_tile 128x128}}`: what a block of these kernels takes of an SM's registers and shared
-//! memory, from the committed PTX and from what ptxas made of it.
+//! `{{#budget 06_pipeline, 08_warp_tile 128x128}}`: the share of an SM's registers and shared memory that a block of
+//! these kernels takes, from the committed PTX and machine code.
 use anyhow::{Context, Result, ensure};
 use regex::Regex;
 
 use super::Directive;
 use crate::world::World;
 
-/// Of an SM of an H100 (CUDA C++ Programming Guide, "Technical Specifications per Compute Capability").
+/// The resources of an H100's SM (CUDA C++ Programming Guide, "Technical Specifications per Compute Capability").
 const REGISTERS: u32 = 65_536;
 const SHARED: u32 = 228 * 1024;
-/// The system's own shared memory in each block.
+/// Shared memory that the system reserves in each block.
 const RESERVED: u32 = 1024;
 /// A warp's registers are allocated in units of this many.
 const UNIT: u32 = 256;
@@ -17,7 +17,7 @@ const UNIT: u32 = 256;
 const HEAD: &str = "| rung | tile | threads | registers of a thread | of a block | of an SM's 65,536 | shared memory of a block, bytes | of an SM's 228 KiB | blocks an SM holds |\n\
                     | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n";
 
-/// A committed kernel: the rung, and of one with several tiles the tile.
+/// A committed kernel: the rung and, if it has several tiles, the tile.
 struct Kernel {
     rung: String,
     tile: Option<String>,
@@ -48,7 +48,7 @@ fn kernel(words: &str) -> Result<Kernel> {
     Ok(Kernel { rung, tile })
 }
 
-/// What a kernel states about its launch, and its registers.
+/// The launch that a kernel states, and its registers.
 struct Block {
     tile: (u32, u32),
     threads: u32,
@@ -88,7 +88,7 @@ fn block(ptx: &str, sass: &str) -> Result<Block> {
         .chunks_exact(4)
         .map(|of| u32::from_le_bytes([of[0], of[1], of[2], of[3]]))
         .collect();
-    // The static arrays of its kernel; PTX rounds none of them up.
+    // Its static arrays; PTX does not round their sizes up.
     let fixed = Regex::new(r"\.shared \.align \d+ \.b8 \w+\[(\d+)\]")?;
     let fixed = fixed.captures_iter(ptx).try_fold(0u32, |sum, found| {
         anyhow::Ok(sum.saturating_add(found[1].parse()?))

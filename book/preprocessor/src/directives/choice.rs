@@ -1,10 +1,10 @@
-//! Which rows and columns of a table are shown, and how: `rows …`, `columns …`, `shares …`.
+//! Selects and formats rows and columns of a table: `rows …`, `columns …`, `shares …`.
 use anyhow::{Context, Result, bail, ensure};
 
 use super::number::grouped;
 use super::options;
 
-/// What a page chose; nothing chosen is all of the table, as it is.
+/// A page's selection; by default the whole table, unchanged.
 #[derive(Default)]
 pub struct Choice {
     rows: Vec<String>,
@@ -17,12 +17,12 @@ pub struct Choice {
 pub struct Cells {
     /// The columns' names.
     pub head: Vec<String>,
-    /// As many cells each.
+    /// Rows with as many cells as there are columns.
     pub rows: Vec<Vec<String>>,
 }
 
 impl Cells {
-    /// Those of a CSV file.
+    /// Parses a CSV file.
     fn of_csv(text: &str) -> Result<Self> {
         let mut reader = csv::Reader::from_reader(text.as_bytes());
         let head = reader.headers()?.iter().map(str::to_owned).collect();
@@ -30,7 +30,7 @@ impl Cells {
         Ok(Self { head, rows })
     }
 
-    /// Those of a table, in a CSV file or in Markdown.
+    /// Parses a table in a CSV file or in Markdown.
     pub fn of(text: &str) -> Result<Self> {
         if !text.starts_with('|') {
             return Self::of_csv(text);
@@ -42,7 +42,7 @@ impl Cells {
         };
         let mut rows = text.lines().map(row);
         let head = rows.next().unwrap_or_default();
-        // The second line has the rules.
+        // The second line contains the rules.
         let rows: Vec<Vec<String>> = rows.skip(1).collect();
         ensure!(
             rows.iter().all(|row| row.len() == head.len()),
@@ -57,7 +57,7 @@ impl Cells {
         found.with_context(|| format!("it has no column `{name}`; it has {}", self.head.join(", ")))
     }
 
-    /// As Markdown; columns of numbers stand to the right.
+    /// Formats it as Markdown; columns of numbers are right-aligned.
     fn markdown(&self) -> String {
         let rules = (0..self.head.len()).map(|i| {
             let numbers = self.rows.iter().all(|row| is_number(&row[i]));
@@ -79,7 +79,7 @@ fn is_number(text: &str) -> bool {
 }
 
 impl Choice {
-    /// Understands what follows a directive's words.
+    /// Parses the options of a directive.
     pub fn read(text: Option<&str>) -> Result<Self> {
         let options = options::named(text, &["rows", "columns", "shares"])?;
         let list = |name| {
@@ -103,17 +103,17 @@ impl Choice {
         })
     }
 
-    /// The columns that are shown, by name; none if all are.
+    /// The selected columns, by name; none if all are.
     pub fn columns(&self) -> impl Iterator<Item = &str> {
         self.columns.iter().map(|(name, _)| name.as_str())
     }
 
-    /// What is left of a CSV file.
+    /// The selected part of a CSV file.
     pub fn of_csv(&self, text: &str) -> Result<String> {
         self.markdown(Cells::of_csv(text)?)
     }
 
-    /// What is left of a table.
+    /// The selected part of a table.
     pub fn markdown(&self, mut cells: Cells) -> Result<String> {
         if !self.rows.is_empty() {
             cells.rows = self.chosen(&cells.rows)?;
@@ -135,7 +135,7 @@ impl Choice {
         Ok(cells.markdown())
     }
 
-    /// The rows that begin with one of the texts, in the texts' order.
+    /// The rows that begin with one of the texts, in the order of the texts.
     fn chosen(&self, rows: &[Vec<String>]) -> Result<Vec<Vec<String>>> {
         let mut chosen = Vec::new();
         for text in &self.rows {
@@ -147,7 +147,7 @@ impl Choice {
     }
 }
 
-/// The rows whose cells, one after the other, begin with this text.
+/// The rows whose cells, joined, begin with this text.
 pub fn rows_that_begin_with<'a>(
     rows: &'a [Vec<String>],
     text: &str,
@@ -159,7 +159,7 @@ pub fn rows_that_begin_with<'a>(
     })
 }
 
-/// Puts percents of their sum in place of a row's numbers in the columns from one to another.
+/// Replaces the numbers in a range of columns by percentages of their sum.
 fn shares(cells: &mut Cells, first: &str, last: &str) -> Result<()> {
     let (first, last) = (cells.column(first)?, cells.column(last)?);
     ensure!(first < last, "`| shares` names a first and a later column");
@@ -182,10 +182,10 @@ fn shares(cells: &mut Cells, first: &str, last: &str) -> Result<()> {
     Ok(())
 }
 
-/// Behind the point more digits than these are no measurement's.
+/// More decimals than these are not from a measurement.
 const DIGITS: usize = 4;
 
-/// Whole numbers with commas, and those that no one rounded with the digits that count; all else as it is.
+/// Formats integers with commas, and unrounded numbers with their significant digits; leaves everything else unchanged.
 pub fn readable(text: &str) -> String {
     match text.parse::<u32>() {
         Ok(number) if number.to_string() == text => return grouped(number.into()),
@@ -200,7 +200,7 @@ pub fn readable(text: &str) -> String {
     }
 }
 
-/// With four digits that count, where there are more behind the point.
+/// Four significant digits, if there are more decimals.
 pub fn rounded(number: f64) -> String {
     if number.fract() == 0.0 || number == 0.0 {
         return grouped(number);

@@ -1,4 +1,5 @@
-//! `{{#claims}}`: the page of claims, made from `book/claims.toml`. A claim whose checks say otherwise is an error.
+//! `{{#claims}}`: the page of claims, generated from `book/claims.toml`. A claim that contradicts its checks is an
+//! error.
 use std::collections::BTreeMap;
 
 use anyhow::{Context, Result, ensure};
@@ -18,7 +19,7 @@ struct List {
     claim: Vec<Claim>,
 }
 
-/// What is commonly written.
+/// A common claim.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Claim {
@@ -42,7 +43,7 @@ enum Verdict {
     NotAlways,
 }
 
-/// What says so.
+/// The evidence.
 #[derive(Deserialize)]
 #[serde(
     untagged,
@@ -65,7 +66,7 @@ enum Check {
     Ptx { ptx: String, says: String },
 }
 
-/// The directive, which has no words.
+/// The directive, which has no arguments.
 pub(super) fn directive() -> Directive {
     Directive {
         commands: Box::new(commands),
@@ -74,7 +75,7 @@ pub(super) fn directive() -> Directive {
 }
 
 fn commands(world: &World) -> Vec<CommandLine> {
-    // What is wrong with the list is said when it is shown.
+    // Errors in the list are reported when it is shown.
     let claims = list(world).unwrap_or_default();
     let checks = claims.iter().flat_map(|claim| &claim.check);
     let commands = checks.filter_map(|check| match check {
@@ -118,7 +119,7 @@ fn list(world: &World) -> Result<Vec<Claim>> {
     Ok(list.claim)
 }
 
-/// A table of all, so that the answer is found without reading the page.
+/// An overview table, so that the answer can be found without reading the page.
 fn contents(claims: &[Claim]) -> String {
     let rows = claims.iter().map(|claim| {
         let cell = |text: &str| text.replace('|', "\\|");
@@ -136,7 +137,7 @@ fn contents(claims: &[Claim]) -> String {
 }
 
 impl Verdict {
-    /// The word, as it begins a sentence, and the class that colours it.
+    /// The verdict, capitalized, and its CSS class.
     fn shown(&self) -> (&'static str, &'static str) {
         match self {
             Self::Wrong => ("Wrong", "warn"),
@@ -191,7 +192,7 @@ impl Check {
     }
 }
 
-/// The lines in which the expressions are found, each once, in the order of the text.
+/// The lines in which the expressions match, each once, in order.
 fn matching(
     text: &str,
     shows: &[String],
@@ -230,7 +231,7 @@ fn matching(
     Ok(lines)
 }
 
-/// A line, or its two ends if it is too long for a page.
+/// A line, shortened to its two ends if it is too long for a page.
 fn cut(line: &str) -> String {
     const LONGEST: usize = 120;
     let letters: Vec<char> = line.chars().collect();
@@ -246,10 +247,10 @@ fn cut(line: &str) -> String {
     )
 }
 
-/// All that is wrong with the list, for a test that has no mdBook: none if every claim is what its checks say.
+/// All errors in the list, for a test without mdBook: none if every claim agrees with its checks.
 ///
 /// # Errors
-/// The first thing that is wrong with the list itself, or all claims whose checks say otherwise.
+/// The first error in the list itself, or all claims that contradict their checks.
 pub fn check(root: &std::path::Path) -> Result<usize> {
     let (page, problems) = crate::page::Page::read("claims.md".into(), "{{#claims}}\n");
     ensure!(problems.is_empty(), "the page cannot be read");

@@ -1,4 +1,4 @@
-//! `{{#code FILE#NAME | to TEXT}}`: a file, or a part of it and what its last line says.
+//! `{{#code FILE#NAME | to TEXT}}`: a file, or a part of it with an expected last line.
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
@@ -6,9 +6,9 @@ use anyhow::{Context, Result, ensure};
 use super::{Directive, options, parts};
 use crate::fence::fenced;
 
-/// A file, and perhaps the name of its part.
+/// A file, and optionally the name of a part.
 pub fn read(words: &str) -> Result<Directive> {
-    // A part's name may hold an apostrophe.
+    // A part's name may contain an apostrophe.
     let (words, rest) = match words.split_once(" | ") {
         Some((words, rest)) => (words, Some(rest)),
         None => (words, None),
@@ -36,7 +36,7 @@ pub fn read(words: &str) -> Result<Directive> {
             _ => format!("{file}:{line}"),
         };
         let listing = match language(&file) {
-            // Prose is quoted, not listed: it has no lines of its own.
+            // Prose is quoted, not listed: it has no line numbers.
             "markdown" => quoted(&text),
             language => fenced(language, &text),
         };
@@ -44,7 +44,7 @@ pub fn read(words: &str) -> Result<Directive> {
     }))
 }
 
-/// A section ends at a blank line, so its page says what its last line is to be, brackets apart.
+/// A section ends at a blank line, so the page states the expected last line, apart from brackets.
 fn ends_as_promised(part: &parts::Part, to: Option<&str>) -> Result<()> {
     let says = |line: &&str| line.contains(char::is_alphanumeric);
     let last = part.text.lines().rfind(says).unwrap_or_default().trim();
@@ -58,18 +58,18 @@ fn ends_as_promised(part: &parts::Part, to: Option<&str>) -> Result<()> {
     Ok(())
 }
 
-/// A listing below the line that says where it comes from.
+/// A listing with a line above it that states its origin.
 pub fn listed(place: &str, listing: &str) -> String {
     format!("<div class=\"listing\">\n<p class=\"where\">{place}</p>\n\n{listing}\n</div>\n")
 }
 
-/// As a quotation in Markdown.
+/// Formats it as a quotation in Markdown.
 fn quoted(text: &str) -> String {
     let lines: Vec<String> = text.lines().map(|line| format!("> {line}")).collect();
     lines.join("\n") + "\n"
 }
 
-/// How mdBook highlights a file.
+/// The language for mdBook's syntax highlighting.
 fn language(file: &str) -> &'static str {
     match Path::new(file)
         .extension()

@@ -1,18 +1,18 @@
-//! `{{#commands}}`: the command line reference, made from what the programs say of themselves.
+//! `{{#commands}}`: the command line reference, generated from the programs' `--help`.
 use anyhow::Result;
 use transcript::CommandLine;
 
 use super::{Directive, run};
 use crate::world::World;
 
-/// A program whose commands are all shown: its title, the start of its anchors, and how it is called.
+/// A program whose commands are all shown: title, prefix of the anchors, and invocation.
 const PROGRAMS: [(&str, &str, &str); 2] = [
     ("The ladder", "ladder", "cargo ladder"),
-    // Any rung would do; this one has all that any has, since its kernels have tiles.
+    // Any rung would do; this one has every option, because its kernels have tiles.
     ("A rung", "rung", "cargo run -p rung16_stream_k --"),
 ];
 
-/// The directive, which has no words.
+/// The directive, which has no arguments.
 pub fn directive() -> Directive {
     let commands = |world: &World| {
         let helps = PROGRAMS.iter().flat_map(|(.., start)| below(world, start));
@@ -39,7 +39,7 @@ fn show(world: &World) -> Result<String> {
     Ok(out)
 }
 
-/// A command and all below it, as far as is known, each with the command that prints its help.
+/// A command and its subcommands, as far as known, each with the command that prints its help.
 fn below(world: &World, name: &str) -> Vec<(String, CommandLine)> {
     let Ok(help) = format!("{name} --help").parse::<CommandLine>() else {
         return Vec::new();
@@ -58,7 +58,7 @@ fn below(world: &World, name: &str) -> Vec<(String, CommandLine)> {
 fn subcommands(help: &str) -> impl Iterator<Item = &str> {
     let listed = help.lines().skip_while(|line| *line != "Commands:").skip(1);
     let listed = listed.take_while(|line| !line.is_empty());
-    // A description that is too long goes on further to the right.
+    // A long description continues on indented lines.
     let names = listed.filter(|line| line.starts_with("  ") && !line.starts_with("   "));
     names
         .filter_map(|line| line.split_whitespace().next())

@@ -1,4 +1,4 @@
-//! `{{#diff 4 5 | hunks 2-3}}`: what changed between two rungs.
+//! `{{#diff 4 5 | hunks 2-3}}`: the changes between two rungs.
 use anyhow::{Context, Result, bail};
 use transcript::CommandLine;
 
@@ -6,7 +6,7 @@ use super::code::listed;
 use super::{Directive, options};
 use crate::fence::fenced;
 
-/// Two rungs, and which of the changes are shown.
+/// Two rungs, and the hunks to show.
 pub fn read(words: &str) -> Result<Directive> {
     let (rungs, rest) = options::split(words);
     let [from, to] = rungs.split_whitespace().collect::<Vec<_>>()[..] else {
@@ -39,7 +39,7 @@ fn numbers(range: &str) -> Option<(usize, usize)> {
     (0 < first && first <= last).then_some((first, last))
 }
 
-/// The hunks with these numbers, below the names of the files.
+/// The hunks with these numbers, below the file names.
 fn hunks(text: &str, first: usize, last: usize) -> Result<String> {
     let mut number = 0;
     let shown: Vec<&str> = text

@@ -1,5 +1,5 @@
-//! `{{#figure …}}`: a picture within the page, drawn by `cargo ladder layout`, `clocks` or `approximate`, printed by any
-//! other command of ours, or drawn by hand in book/figures/.
+//! `{{#figure …}}`: a picture in the page, drawn by `cargo ladder layout`, `clocks` or `approximate`, printed by
+//! another command of this repository, or drawn by hand in book/figures/.
 use anyhow::{Context, Result, bail};
 use html_escape::encode_double_quoted_attribute as escape;
 use transcript::CommandLine;
@@ -8,13 +8,13 @@ use super::{Directive, options};
 use crate::svg;
 use crate::world::exit_code;
 
-/// Where the hand-drawn ones lie.
+/// The folder of hand-drawn pictures.
 const DRAWN: &str = "book/figures";
 
-/// Commands of the ladder that print text, SVG and JSON, as `--format` says.
+/// Subcommands of the ladder that print text, SVG or JSON, depending on `--format`.
 pub const LADDER: [&str; 3] = ["layout", "clocks", "approximate"];
 
-/// Understands the words.
+/// Parses the arguments.
 pub fn read(words: &str) -> Result<Directive> {
     let (what, alt) = options::split(words);
     let Some(alt) = alt.map(str::trim).filter(|alt| !alt.is_empty()) else {
@@ -24,7 +24,7 @@ pub fn read(words: &str) -> Result<Directive> {
     };
     let alt = alt.to_owned();
     let (first, _) = what.split_once(' ').unwrap_or((what, ""));
-    // What is drawn in the page's own colours has no others.
+    // Pictures that are drawn in the page's colours use no others.
     let class = if first == "clocks" {
         "picture drawn"
     } else {
@@ -49,7 +49,7 @@ pub fn read(words: &str) -> Result<Directive> {
     let line: CommandLine = line.parse()?;
     Ok(Directive::of_command(line.clone(), move |world, id| {
         let output = world.output(&line)?;
-        // A mapping that is not sound is drawn too, and then the command ends with 1.
+        // An unsound mapping is drawn, too, and then the command exits with 1.
         if output.code != Some(0) && !output.text.starts_with("<svg") {
             exit_code(&line, output, 0)?;
         }
@@ -62,7 +62,7 @@ pub fn read(words: &str) -> Result<Directive> {
     }))
 }
 
-/// What is drawn, and what stands below it.
+/// The picture and the caption below it.
 pub fn figure(class: &str, picture: &str) -> String {
     format!("<figure class=\"{class}\">\n{picture}</figure>\n")
 }

@@ -1,22 +1,22 @@
-//! `{{#minutes}}`: how long a page takes.
+//! `{{#minutes}}`: the reading time of a page.
 use std::sync::LazyLock;
 
 use regex::Regex;
 
 use crate::fence::{Fences, Folds};
 
-// Tenths of a second, before they are multiplied by what a newcomer needed.
+// In tenths of a second, before they are multiplied by a newcomer's factor.
 const A_WORD: usize = 3;
 const A_LINE: usize = 20;
 const A_PICTURE: usize = 200;
 const A_PREDICTION: usize = 300;
 const AN_EXERCISE: usize = 600;
 
-/// A reader who knew Rust but no CUDA needed 630 minutes for 24 chapters. The rates above give 516: 423 for words, listings,
-/// tables, pictures and predictions, and 93 for as many exercises.
+/// A reader who knew Rust but no CUDA needed 630 minutes for 24 chapters. The rates above give 516: 423 for words,
+/// listings, tables, pictures and predictions, and 93 for exercises.
 const NEWCOMER: (usize, usize) = (630, 516);
 
-/// How many minutes a page takes, as a reader sees it: Markdown with HTML in it.
+/// The minutes for a page as a reader sees it: Markdown with HTML.
 pub fn of(text: &str) -> usize {
     static TAG: LazyLock<Regex> =
         LazyLock::new(|| Regex::new("<[^>]*>").expect("a constant pattern"));
@@ -38,7 +38,7 @@ pub fn of(text: &str) -> usize {
             let title = line.trim_start_matches('#').trim_start();
             in_exercises = title.starts_with("What to try") || title.starts_with("Try it");
         }
-        // Below them, folded away, are the answers.
+        // The answers below them are folded.
         if in_exercises && !folds.open && EXERCISE.is_match(line) {
             tenths += AN_EXERCISE;
         }
@@ -64,7 +64,7 @@ pub fn of(text: &str) -> usize {
     (tenths * needed).div_ceil(600 * estimated).max(1)
 }
 
-/// What the page says.
+/// The text on the page.
 pub fn sentence(minutes: usize) -> String {
     let s = if minutes == 1 { "" } else { "s" };
     format!("*{minutes} minute{s}*\n")

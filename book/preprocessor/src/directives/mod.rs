@@ -1,4 +1,4 @@
-//! The directives, a file each.
+//! The directives, one per file.
 mod budget;
 mod choice;
 pub mod claims;
@@ -22,27 +22,27 @@ use transcript::CommandLine;
 use crate::world::World;
 pub use result::Record;
 
-/// What stands in a directive's place.
+/// The output of a directive.
 pub enum Shown {
-    /// Lines of their own.
+    /// Complete lines.
     Block(String),
     /// Part of a sentence.
     Inline(String),
-    /// How long the page takes, which is known once everything else is.
+    /// The reading time of the page, which is known last.
     Minutes,
 }
 
 type Commands = dyn Fn(&World) -> Vec<CommandLine> + Send + Sync;
 type Show = dyn Fn(&World, &str) -> Result<Shown> + Send + Sync;
 
-/// A directive whose words have been understood.
+/// A parsed directive.
 pub struct Directive {
     commands: Box<Commands>,
     show: Box<Show>,
 }
 
 impl Directive {
-    /// One that shows this and runs nothing; see [`Self::show`].
+    /// A directive that shows this and runs nothing; see [`Self::show`].
     fn new(show: impl Fn(&World, &str) -> Result<Shown> + Send + Sync + 'static) -> Self {
         Self {
             commands: Box::new(|_| Vec::new()),
@@ -50,12 +50,12 @@ impl Directive {
         }
     }
 
-    /// One that shows lines of their own.
+    /// A directive that shows complete lines.
     fn block(show: impl Fn(&World, &str) -> Result<String> + Send + Sync + 'static) -> Self {
         Self::new(move |world, id| Ok(Shown::Block(show(world, id)?)))
     }
 
-    /// The same, made of what this command prints.
+    /// The same, from the output of this command.
     fn of_command(
         command: CommandLine,
         show: impl Fn(&World, &str) -> Result<String> + Send + Sync + 'static,
@@ -66,7 +66,7 @@ impl Directive {
         }
     }
 
-    /// One that is part of a sentence, made of what these commands print.
+    /// A directive that is part of a sentence, from the output of these commands.
     fn inline(
         commands: Vec<CommandLine>,
         show: impl Fn(&World, &str) -> Result<Shown> + Send + Sync + 'static,
@@ -77,18 +77,18 @@ impl Directive {
         }
     }
 
-    /// The commands whose output it shows. It is asked again when those have run, until it knows no more.
+    /// The commands whose output it shows. It is called again when those have run, until it returns no more.
     pub fn commands(&self, world: &World) -> Vec<CommandLine> {
         (self.commands)(world)
     }
 
-    /// What stands in its place. `id` is a name that no other directive of the book has.
+    /// Its output. `id` is a name that no other directive of the book has.
     pub fn show(&self, world: &World, id: &str) -> Result<Shown> {
         (self.show)(world, id)
     }
 }
 
-/// Understands what stands between `{{#` and `}}`; a block directive also has a body.
+/// Parses the text between `{{#` and `}}`; a block directive also has a body.
 pub fn read(words: &str, body: Option<&str>) -> Result<Directive> {
     let words = words.trim();
     let (name, rest) = words.split_once(char::is_whitespace).unwrap_or((words, ""));

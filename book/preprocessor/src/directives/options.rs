@@ -1,7 +1,7 @@
-//! What follows a directive's words behind ` | `.
+//! A directive's options, which follow its arguments after ` | `.
 use anyhow::{Result, bail};
 
-/// Splits at the first ` | ` that stands in no quotation marks.
+/// Splits at the first ` | ` outside of quotation marks.
 pub fn split(text: &str) -> (&str, Option<&str>) {
     let mut quote = None;
     for (at, c) in text.char_indices() {
@@ -17,7 +17,7 @@ pub fn split(text: &str) -> (&str, Option<&str>) {
     (text, None)
 }
 
-/// `from TEXT | to TEXT` as names and values; each name at most once.
+/// Parses `from TEXT | to TEXT` as names and values; each name occurs at most once.
 pub fn named<'a>(text: Option<&'a str>, names: &[&str]) -> Result<Vec<(&'a str, &'a str)>> {
     let mut found: Vec<(&str, &str)> = Vec::new();
     for option in text.into_iter().flat_map(|text| text.split(" | ")) {

@@ -1,4 +1,4 @@
-//! Parts of a source file by their name: an anchor, an item, or a section.
+//! Parts of a source file by name: an anchor, an item, or a section.
 use std::sync::LazyLock;
 
 use anyhow::{Result, bail};
@@ -6,15 +6,15 @@ use regex::Regex;
 
 /// A part of a file.
 pub struct Part {
-    /// Moved to the left edge.
+    /// The lines, without their common indentation.
     pub text: String,
     /// The number of its first line.
     pub line: usize,
-    /// Whether it ends only where its indentation does, and so wherever somebody puts a blank line.
+    /// Whether its end is determined by indentation or a blank line only, so that adding a blank line would change it.
     pub section: bool,
 }
 
-/// The part of this name.
+/// The part with this name.
 pub fn find(text: &str, name: &str) -> Result<Part> {
     let lines: Vec<&str> = text.lines().collect();
     for (section, candidates) in [
@@ -41,7 +41,7 @@ pub fn find(text: &str, name: &str) -> Result<Part> {
     bail!("there is no anchor, no item and no section `{name}`")
 }
 
-/// The whole text, less the lines that only mark anchors.
+/// The whole text without the lines that only mark anchors.
 pub fn without_anchors(text: &str) -> String {
     shown(&text.lines().collect::<Vec<_>>())
 }
@@ -55,12 +55,12 @@ fn shown(lines: &[&str]) -> String {
     text.trim_matches('\n').to_owned()
 }
 
-/// How far a line is indented.
+/// The indentation of a line.
 fn depth(line: &str) -> usize {
     line.len() - line.trim_start().len()
 }
 
-/// `ANCHOR: name` or `ANCHOR_END: name`: whether it starts one, and the name.
+/// Parses `ANCHOR: name` or `ANCHOR_END: name`: whether an anchor starts, and its name.
 fn anchor(line: &str) -> Option<(bool, &str)> {
     static MARK: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new(r"\bANCHOR(_END)?:\s*([\w-]+)").expect("a pattern that stands here")
@@ -88,10 +88,10 @@ fn anchors(lines: &[&str], name: &str) -> Result<Vec<(usize, usize)>> {
     }
 }
 
-/// Functions, structures and constants of this name, at the outermost level or in a module.
+/// Functions, structs and constants of this name, at the top level or in a module.
 fn items(lines: &[&str], name: &str) -> Vec<(usize, usize)> {
     let name = regex::escape(name);
-    // Rust names the kind of an item; C++ gives a type before the name, and a list or a value after it.
+    // Rust names the kind of an item; C++ has a type before the name, and a list or a value after it.
     let Ok(is_item) = Regex::new(&format!(
         r"^\s*(?:(?:pub(?:\([a-z]+\))?|const|async|unsafe|extern|default)\s+)*(?:fn|struct|enum|union|trait|mod|type|const|static|macro_rules!)\s+{name}\b|^(?:[\w:<>*&]+[\s*&]+)*{name}\s*\(|^(?:[\w:]+\s+)+(?:\w+ = [^;]*, )?{name}(?:\[\w*\])*\s*="
     )) else {
@@ -109,7 +109,7 @@ fn items(lines: &[&str], name: &str) -> Vec<(usize, usize)> {
             let start = start_of(lines, at);
             if let Some(end) = end_of(lines, at) {
                 found.push((start, end));
-                // What is inside it is not looked at again.
+                // Nested items are not searched.
                 for line in &lines[at + 1..end] {
                     self::code(line, &mut in_comment);
                 }
@@ -123,13 +123,13 @@ fn items(lines: &[&str], name: &str) -> Vec<(usize, usize)> {
     found
 }
 
-/// Whether a line names a Rust item, which may stand inside another.
+/// Whether a line names a Rust item, which may be nested.
 fn rust_item(code: &str) -> bool {
     let mut words = code.split_whitespace();
     words.any(|word| matches!(word, "fn" | "struct" | "enum" | "trait" | "mod" | "impl"))
 }
 
-/// The line without comments and without what stands in quotation marks.
+/// The line without comments and quoted text.
 fn code(line: &str, in_comment: &mut bool) -> String {
     let mut out = String::new();
     let mut rest = line.chars().peekable();
@@ -150,7 +150,7 @@ fn code(line: &str, in_comment: &mut bool) -> String {
             '/' if next == Some('/') => break,
             '/' if next == Some('*') => *in_comment = true,
             '\'' => {
-                // A character such as '{'; a lifetime has no second mark.
+                // A character such as '{'; a lifetime has no second quotation mark.
                 let ahead: String = rest.clone().take(3).collect();
                 if let Some(end) = ahead.find('\'').filter(|&end| end > 0) {
                     (0..ahead[..=end].chars().count()).for_each(|_| {
@@ -174,7 +174,7 @@ fn balance(code: &str) -> i32 {
     code.chars().map(step).sum()
 }
 
-/// Up to where the item's statement starts, with the comment and attributes right above it.
+/// The start of the item's statement, including the comment and attributes right above it.
 fn start_of(lines: &[&str], at: usize) -> usize {
     let belongs = |line: &str| {
         let line = line.trim();
@@ -191,7 +191,7 @@ fn start_of(lines: &[&str], at: usize) -> usize {
         .unwrap_or(at)
 }
 
-/// Behind the last line of the item: where its brackets are closed and it ends with `;` or `}`.
+/// The line after the item: where its brackets are closed and it ends with `;` or `}`.
 fn end_of(lines: &[&str], at: usize) -> Option<usize> {
     let mut depth = 0;
     let mut in_comment = false;
@@ -205,8 +205,8 @@ fn end_of(lines: &[&str], at: usize) -> Option<usize> {
     None
 }
 
-/// Sections: a comment that begins with the name, and what follows, down to the blank line after which nothing is
-/// deeper than the comment.
+/// Sections: a comment that begins with the name, and the following lines, up to a blank line after which no line is
+/// indented more than the comment.
 fn sections(lines: &[&str], name: &str) -> Vec<(usize, usize)> {
     let begins = |line: &&str| {
         let Some(comment) = line.trim_start().strip_prefix("//") else {

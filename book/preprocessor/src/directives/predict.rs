@@ -1,4 +1,4 @@
-//! `{{#predict` … `}}`: the reader says a number before it is shown.
+//! `{{#predict` … `}}`: the reader predicts a number before it is shown.
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
@@ -13,7 +13,7 @@ use super::run::Run;
 use crate::sentence::Sentence;
 use crate::world::World;
 
-/// The TOML of a prediction.
+/// A prediction in TOML.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Written {
@@ -22,18 +22,18 @@ struct Written {
     answer: Answer,
     #[serde(default)]
     unit: String,
-    /// How far from the answer a right prediction may be.
+    /// The tolerance for a right prediction.
     #[serde(default)]
     within: f64,
     #[serde(default)]
     wrong: Vec<Wrong>,
-    /// Stands with the answer.
+    /// Shown with the answer.
     why: String,
-    /// Shows the output with the answer, too.
+    /// Whether to show the output with the answer.
     output: Option<Lines>,
 }
 
-/// Where the answer is found.
+/// How to find the answer.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Answer {
@@ -42,12 +42,12 @@ struct Answer {
     pointer: Option<String>,
     /// With one group, around the number.
     regex: Option<String>,
-    /// The exit code that it has to end with.
+    /// The expected exit code.
     #[serde(default)]
     exit: i32,
 }
 
-/// A number that somebody may come to, and what is to be said to them.
+/// A plausible wrong number, and the reply to it.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Wrong {
@@ -55,20 +55,20 @@ struct Wrong {
     reply: String,
 }
 
-/// A question whose answer a command gives.
+/// A question whose answer comes from a command.
 struct Prediction {
     question: Sentence,
     run: Run,
     take: Take,
     unit: String,
     within: f64,
-    /// Wrong numbers, and what is said to those who come to one.
+    /// Plausible wrong numbers, with replies.
     wrong: Vec<(f64, Sentence)>,
     why: Sentence,
     shows_output: bool,
 }
 
-/// Understands the TOML.
+/// Parses the TOML.
 pub fn read(body: &str) -> Result<Directive> {
     let written: Written = toml::from_str(body).context("the TOML of a prediction")?;
     let prediction = Arc::new(Prediction::of(written)?);

@@ -1,4 +1,4 @@
-//! `{{#run COMMAND | from TEXT | to TEXT | line TEXT | exit CODE}}`: what a command prints.
+//! `{{#run COMMAND | from TEXT | to TEXT | line TEXT | exit CODE}}`: the output of a command.
 use anyhow::{Context, Result};
 use transcript::{CommandLine, Output};
 
@@ -8,7 +8,7 @@ use crate::fence::fenced;
 use crate::live;
 use crate::world::{World, exit_code};
 
-/// A command, and which of its lines are shown.
+/// A command, and the lines to show.
 pub struct Run {
     pub command: CommandLine,
     pub exit: i32,
@@ -31,17 +31,18 @@ pub fn read(words: &str) -> Result<Directive> {
 }
 
 impl Run {
-    /// What it printed, if it ended as it should.
+    /// Its output, if it exited with the expected code.
     pub fn output<'a>(&self, world: &'a World) -> Result<&'a Output> {
         let output = world.output(&self.command)?;
         exit_code(&self.command, output, self.exit)?;
         Ok(output)
     }
 
-    /// The command with the lines that are shown.
+    /// The command and the shown lines.
     pub fn block(&self, world: &World) -> Result<String> {
         let output = self.output(world)?;
-        // Whoever runs it sees its complaints too; where all is well, standard error has progress.
+        // A failing command's standard error is shown, as a reader who runs it would see it; otherwise standard error
+        // is only progress.
         let complaints = if self.exit == 0 { "" } else { &output.errors };
         let text = output.text.clone() + complaints;
         let kept = self
@@ -53,18 +54,18 @@ impl Run {
     }
 }
 
-/// A command with some of the lines that it prints, which it is run without in a page.
+/// A command with an excerpt of its output; a page that runs it shows all of it.
 pub fn some_lines(world: &World, command: &CommandLine, lines: &str) -> String {
     let data = live::data_of_some_lines(world, command);
     marked(&data, &format!("$ {}", command.text), lines)
 }
 
-/// A command with what it prints.
+/// A command with its output.
 pub fn block(command: &str, text: &str) -> String {
     listing(&format!("$ {command}"), text)
 }
 
-/// Lines below the one that says where they come from.
+/// Lines with a line above them that states their origin.
 pub fn listing(head: &str, text: &str) -> String {
     marked("", head, text)
 }

@@ -1,10 +1,10 @@
-//! `{{#table FILE.csv}}`: a table that others measured or that is given, from a file of the repository.
+//! `{{#table FILE.csv}}`: a table of other people's measurements or of given facts, from a file of the repository.
 use anyhow::{Context, Result, ensure};
 
 use super::choice::Choice;
 use super::{Directive, options};
 
-/// A file, and what of it is shown.
+/// A file, and the part to show.
 pub fn read(words: &str) -> Result<Directive> {
     let (file, choice) = options::split(words);
     ensure!(

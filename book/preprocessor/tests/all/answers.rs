@@ -1,4 +1,4 @@
-//! What answers below "What to try" say that a command prints, it prints: book/answers.toml.
+//! The answers below "What to try" agree with what commands print: book/answers.toml.
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
@@ -30,7 +30,7 @@ struct Answer {
 }
 
 impl Answer {
-    /// What is wrong with it; nothing where there is no compiler for a changed kernel, unless there has to be one.
+    /// The error, if any; none without a compiler for a changed kernel, unless one is required.
     fn wrong(&self, root: &Path, programs: &Programs) -> Result<(), String> {
         let read = |file: &str| {
             let text = std::fs::read_to_string(root.join(file));

@@ -1,5 +1,5 @@
-//! The book as it is: every directive, link and anchor, and how long its chapters are. The commands that its pages
-//! show are run for that, unless target/book-cache has what they print.
+//! The book itself: every directive, link and anchor, and the lengths of its chapters. This runs the commands on its
+//! pages, unless target/book-cache has their outputs.
 use std::sync::LazyLock;
 
 use book::check::{self, LENGTH, Site};
@@ -52,7 +52,7 @@ fn every_chapter_takes_ten_to_thirty_minutes() {
     );
 }
 
-/// By its end, the reader has seen every line of the last kernel.
+/// The chapters together show every line of the last kernel.
 #[test]
 fn every_line_of_the_last_kernel_is_shown() {
     let root = check::root().expect("a repository");
@@ -61,7 +61,7 @@ fn every_line_of_the_last_kernel_is_shown() {
     }
 }
 
-/// CI builds the book as mdBook does, but for this command.
+/// CI builds the book as mdBook does, except for this command.
 #[test]
 fn mdbook_starts_this_package() {
     let root = check::root().expect("a repository");

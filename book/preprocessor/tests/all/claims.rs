@@ -1,4 +1,4 @@
-//! Every claim of `book/claims.toml` is what its checks say.
+//! Every claim of `book/claims.toml` agrees with its checks.
 use std::path::Path;
 
 use book::directives::claims;

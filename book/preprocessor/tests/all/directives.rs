@@ -1,10 +1,10 @@
-//! Every directive on one page, and everything that can be wrong with one: no mdBook, and no command of ours, is needed.
+//! Every directive on one page, and all of their errors; needs neither mdBook nor the repository's commands.
 use crate::common;
 
 use book::page::Page;
 use book::world::World;
 
-/// What a reader sees of a page of the small repository, and what is wrong with it.
+/// A page of the small repository as a reader sees it, and its errors.
 fn shown(text: &str) -> (String, Vec<String>) {
     let folder = tempfile::tempdir().expect("a folder for temporary files");
     shown_in(&common::world(folder.path()), text)

@@ -1,4 +1,4 @@
-//! The book's pages and directives. One program, since each file alone would be linked with all of it again.
+//! The book's pages and directives, in one test program, since linking one for each file would take longer.
 mod answers;
 mod book;
 mod claims;

@@ -1,4 +1,4 @@
-//! Misspellings that a list of common ones knows, in pages and pictures of the book and in the repository's own pages.
+//! Common misspellings, in pages and pictures of the book and in the repository's own pages.
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -6,7 +6,7 @@ use book::check;
 use typos_dict::WORD;
 use unicase::UniCase;
 
-/// Names that are spelt as others define them: an instruction of PTX.
+/// Names that are spelled as in their definition: an instruction of PTX.
 const NAMES: [&str; 2] = ["ratatui", "setp"];
 
 fn files(folder: &Path, kind: &str) -> Vec<PathBuf> {
@@ -17,7 +17,7 @@ fn files(folder: &Path, kind: &str) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Each with its line and what it should be. Names in code consist of words, too, so nothing is left out.
+/// Each with its line and its correction. Names in code consist of words, too, so nothing is omitted.
 fn misspelt(text: &str) -> Vec<String> {
     let lines = text.lines().enumerate();
     let words = lines.flat_map(|(at, line)| {

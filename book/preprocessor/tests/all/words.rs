@@ -1,5 +1,5 @@
-//! The book speaks the field's language: no page has a word of book/words.toml, and each term of the glossary is on the
-//! pages that its entry leads to.
+//! The book uses the field's terms: no page has a word of book/words.toml, and each term of the glossary occurs on the
+//! pages that its entry links to.
 use std::collections::BTreeMap;
 use std::fs;
 use std::sync::LazyLock;
@@ -30,7 +30,7 @@ impl Word {
     }
 }
 
-/// All pages by their names.
+/// All pages by name.
 fn pages() -> BTreeMap<String, String> {
     let folder = check::root().expect("a repository").join("book/src");
     let entries = fs::read_dir(&folder).expect("the book's pages");
@@ -44,7 +44,7 @@ fn pages() -> BTreeMap<String, String> {
         .collect()
 }
 
-/// A page without listings, and without what stands in code spans, links' targets and directives of one line.
+/// A page without listings, code spans, link targets and one-line directives.
 fn prose(page: &str) -> String {
     let mut fences = Fences::default();
     let outside = page.lines().map(|line| match fences.inside(line) {
@@ -57,12 +57,12 @@ fn prose(page: &str) -> String {
         let rest = r"`[^`\n]*`|\]\([^)]*\)|regex = '[^'\n]*'";
         Regex::new(&format!("{directives}|{rest}")).expect("a pattern")
     });
-    // Lines keep their numbers.
+    // Keep the line numbers.
     let blank = |found: &regex::Captures| found[0].replace(|c| c != '\n', " ");
     HIDDEN.replace_all(&text, blank).into_owned()
 }
 
-/// Each place of these pages where a word is that they should not have.
+/// All occurrences of forbidden words on these pages.
 fn found<'a>(words: &[Word], pages: impl IntoIterator<Item = (&'a str, &'a str)>) -> Vec<String> {
     let patterns: Vec<Regex> = words.iter().map(Word::pattern).collect();
     let mut places = Vec::new();
@@ -125,14 +125,14 @@ fn every_page_that_may_have_a_word_has_it() {
     }
 }
 
-/// The terms of an entry, `**a and b (of c)**: …`, and the pages that it leads to.
+/// The terms of an entry, `**a and b (of c)**: …`, and the pages that it links to.
 fn entry(line: &str) -> Option<(Vec<String>, Vec<String>)> {
     static LINK: LazyLock<Regex> =
         LazyLock::new(|| Regex::new(r"\]\(([a-z0-9_]+\.md)").expect("a pattern"));
     let (head, rest) = line.strip_prefix("**")?.split_once("**")?;
     let (head, _) = head.split_once(" (").unwrap_or((head, ""));
     let head = head.replace('`', "").to_lowercase();
-    // The commas of Swizzle<B,M,S> have no space behind them.
+    // The commas of Swizzle<B,M,S> have no space after them.
     let terms = head.split(", ").flat_map(|part| part.split(" and "));
     let pages = LINK.captures_iter(rest).map(|found| found[1].to_owned());
     Some((terms.map(str::to_owned).collect(), pages.collect()))

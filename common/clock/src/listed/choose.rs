@@ -1,4 +1,5 @@
-//! What ptxas usually makes of a PTX instruction: opcodes that [`Class`] knows, and the registers that order them.
+//! The machine instructions that ptxas usually emits for a PTX instruction: opcodes that [`Class`] knows, and the
+//! registers that they depend on.
 use emulator::{Fence, Instruction, InstructionKind, Number, SumFormat};
 use rustc_hash::FxHashMap as HashMap;
 
@@ -9,27 +10,27 @@ use crate::machine_code::MachineInstruction;
 /// A PTX instruction as machine instructions.
 #[derive(Clone, Debug)]
 pub(super) struct Chosen {
-    /// In their order; none if ptxas renames a register or folds an operand.
+    /// In program order; empty if ptxas only renames a register or folds the instruction into an operand.
     pub machine: Vec<MachineInstruction>,
-    /// How the last of them is executed.
+    /// How the last of them executes.
     pub class: Option<Class>,
-    /// Registers that it writes and reads, by name.
+    /// Names of the registers that it writes and reads.
     pub writes: Vec<String>,
     pub reads: Vec<String>,
-    /// Whether others keep their place before and behind it: barriers, fences, what waits.
+    /// Whether no other instruction may move across it: barriers, fences, waits.
     pub ordered: bool,
-    /// A load, which may pass other loads, and a store or copy, which may not.
+    /// Loads may be reordered with each other; stores and copies may not.
     pub loads: bool,
     pub stores: bool,
 }
 
-/// All of a kernel.
+/// Lowers every instruction of a kernel.
 pub(super) fn all(instructions: &[Instruction], card: &Card) -> Vec<Chosen> {
     let uses = uses(instructions);
     let mut all: Vec<Chosen> = (instructions.iter())
         .map(|one| chosen(one, card, &uses))
         .collect();
-    // A group of wgmma ends with its last one, in machine code.
+    // In machine code the last wgmma of a group also commits it.
     let mut last: Option<usize> = None;
     for (at, one) in instructions.iter().enumerate() {
         match one.kind {
@@ -46,7 +47,7 @@ pub(super) fn all(instructions: &[Instruction], card: &Card) -> Vec<Chosen> {
     all
 }
 
-/// The opcodes that a PTX instruction becomes.
+/// The opcodes for a PTX instruction.
 fn opcodes(one: &Instruction, uses: &HashMap<&str, Uses>) -> Vec<String> {
     let text = one.opcode.as_str();
     let once = |opcode: &str| vec![opcode.to_owned()];
@@ -62,7 +63,7 @@ fn opcodes(one: &Instruction, uses: &HashMap<&str, Uses>) -> Vec<String> {
                 (emulator::Space::Global | emulator::Space::Generic, false) => "STG.E",
                 (emulator::Space::Local, true) => "LDL",
                 (emulator::Space::Local, false) => "STL",
-                // An operand in the constant bank.
+                // Becomes an operand in the constant bank.
                 (emulator::Space::Param | emulator::Space::Const, _) => return Vec::new(),
             };
             once(&format!("{root}.{}", bits.max(32)))
@@ -209,12 +210,12 @@ fn arithmetic(
         (Number::F32, _) => "FSETP",
         (Number::F64, "cvt") => "F2F",
         (Number::F64, _) => "DFMA",
-        // Halves become f32 by a shift and back by one instruction, as ptxas widens them.
+        // As ptxas does it: f16 is widened to f32 by a shift, and narrowed by one instruction.
         (Number::Half, "cvt") => "F2FP",
         (Number::Half, _) => "HFMA2",
         (Number::Integer, "cvt") if text.contains(".f32") => "I2F",
         (Number::Integer, "cvt") => return Vec::new(),
-        // An address plus a number is an operand of the access.
+        // An address plus a constant becomes an offset of the memory access.
         (Number::Integer, "add") if has_number && only_addresses => return Vec::new(),
         (Number::Integer, "popc" | "clz" | "bfind" | "brev") => "POPC",
         (Number::Integer, "mul" | "mad") if is_wide => "IMAD.WIDE",
@@ -225,13 +226,13 @@ fn arithmetic(
         (Number::Integer, _) if multiply_add => "IADD3",
         (Number::Integer, _) => "LOP3",
     };
-    // The sum of a 64-bit address and a product is one instruction with the product.
+    // ptxas fuses a 64-bit address plus a product into one multiply-add.
     let is_sum = root == "add" && is_64 && !has_number;
     let count = if is_64 && !is_sum { 2 } else { 1 };
     vec![opcode.to_owned(); count]
 }
 
-/// How often a register is read, in addresses and otherwise.
+/// How often a register is read: as an address, and otherwise.
 #[derive(Default)]
 pub(super) struct Uses {
     addresses: u32,
@@ -262,14 +263,14 @@ fn uses(instructions: &[Instruction]) -> HashMap<&str, Uses> {
     uses
 }
 
-/// The register that an instruction without a vector writes.
+/// The destination register of an instruction that does not write a vector.
 fn written(operands: &str) -> Option<&str> {
     let first = operands.split(',').next()?.trim();
     let first = first.split('|').next()?;
     (!first.starts_with(['[', '{'])).then_some(first)
 }
 
-/// Names of registers in a text.
+/// The register names in a text.
 pub(super) fn names(text: &str) -> impl Iterator<Item = &str> {
     let parts = text.split(|c: char| !(c.is_alphanumeric() || "%_$".contains(c)));
     parts.filter(|name| name.starts_with(|c: char| c == '%' || c.is_alphabetic() || c == '_'))
@@ -359,7 +360,7 @@ fn chosen(one: &Instruction, card: &Card, uses: &HashMap<&str, Uses>) -> Chosen 
     }
 }
 
-/// The operands that an instruction writes, and those that it reads.
+/// Splits operands into those that the instruction writes and those that it reads.
 fn split(one: &Instruction) -> (&str, &str) {
     let text = match one.text.strip_prefix('@') {
         Some(guarded) => guarded.split_once(' ').map_or("", |(_, rest)| rest),
@@ -378,7 +379,7 @@ fn split(one: &Instruction) -> (&str, &str) {
                 | InstructionKind::AsyncCopy { .. }
                 | InstructionKind::BulkCopy { .. }
                 | InstructionKind::Fence(_)
-                // Registers of wgmma are ordered by its groups.
+                // Accumulators of wgmma are ordered by its groups.
                 | InstructionKind::Wgmma(_)
         );
     if writes_none {

@@ -1,8 +1,9 @@
-//! Machine code without ptxas: each PTX instruction becomes what ptxas usually makes of it ([`choose`]), and each basic block
-//! is list-scheduled in order of the longest chain of latencies that hangs on an instruction.
+//! Machine code without ptxas: each PTX instruction becomes what ptxas usually emits for it ([`choose`]), and each
+//! basic block is list-scheduled by critical path.
 //!
-//! It is less exact than ptxas's own code. Address arithmetic that ptxas folds, loops that it unrolls and registers that it
-//! saves are not known here. But every step is of the trace, so a kernel of any shape is predicted.
+//! This is less exact than ptxas's own code: it does not know which address arithmetic ptxas folds, which loops it
+//! unrolls and which registers it saves. But it follows the trace instruction by instruction, so it works for every
+//! kernel.
 mod choose;
 mod registers;
 mod schedule;
@@ -18,29 +19,30 @@ use crate::path::{self, Step};
 /// A kernel's PTX, scheduled.
 #[derive(Clone, Debug)]
 pub struct Listed {
-    /// What stands for ptxas's machine code.
+    /// The replacement for ptxas's machine code.
     pub code: MachineCode,
     /// Blocks in the order of the PTX.
     blocks: Vec<Block>,
-    /// Of each PTX instruction its block.
+    /// For each PTX instruction, its block.
     block_of: Vec<u32>,
-    /// Of each PTX instruction its machine instructions.
+    /// For each PTX instruction, its machine instructions.
     made_of: Vec<Vec<u32>>,
-    /// Of each PTX instruction whether it polls, and whether it does anything that others see.
+    /// For each PTX instruction, whether it polls, and whether it has a side effect.
     roles: Vec<(bool, bool)>,
 }
 
-/// PTX instructions from one to before another, always executed together.
+/// A basic block: consecutive PTX instructions that always execute together.
 #[derive(Clone, Debug)]
 struct Block {
     from: u32,
     to: u32,
-    /// PTX instruction and machine instruction, as they are scheduled.
+    /// PTX instruction and machine instruction, in scheduled order.
     order: Vec<(u32, u32)>,
 }
 
 impl Listed {
-    /// Of the text of a PTX module and its kernel's instructions, as [`emulator::Function::instructions`] lists them.
+    /// Schedules a kernel, from its module's PTX and its instructions as [`emulator::Function::instructions`] lists
+    /// them.
     pub fn new(ptx: &str, instructions: &[Instruction], card: &Card) -> Self {
         let chosen = choose::all(instructions, card);
         let mut listed = Self {
@@ -76,7 +78,7 @@ impl Listed {
         listed
     }
 
-    /// The machine instructions that a warp issued.
+    /// The machine instructions that a warp issues.
     pub fn steps(&self, trace: &WarpTrace) -> Vec<Step> {
         let events = self.last_polls(trace);
         let mut steps = Vec::with_capacity(events.len());
@@ -89,7 +91,8 @@ impl Listed {
                     .zip(run)
                     .all(|(instruction, (_, own))| *own == instruction)
             });
-            // What has been issued of this block for each PTX instruction: only the first has the effect.
+            // How many machine instructions of each PTX instruction have been issued: only the first carries the
+            // effect.
             let mut issue = |ptx: u32, machine: u32, event: u32| {
                 let first = self.made_of[ptx as usize].first() == Some(&machine);
                 steps.push(Step {
@@ -103,7 +106,7 @@ impl Listed {
                 }
                 at += length;
             } else {
-                // Lanes of the warp take turns within it.
+                // Divergent lanes of the warp interleave within the block.
                 for &machine in &self.made_of[instruction as usize] {
                     issue(instruction, machine, event);
                 }
@@ -115,10 +118,10 @@ impl Listed {
 }
 
 impl Listed {
-    /// Events and their instructions, of a loop that polls only the last round.
+    /// Events and their instructions; of a polling loop, only the last iteration.
     fn last_polls(&self, trace: &WarpTrace) -> Vec<(u32, u32)> {
         let mut kept: Vec<(u32, u32)> = Vec::with_capacity(trace.events.len());
-        // Where the poll is that nothing else followed.
+        // The last poll, if nothing but polling has followed it.
         let mut last: Option<(u32, usize)> = None;
         for (event, one) in (0..).zip(&trace.events) {
             let instruction = one.instruction;
@@ -139,7 +142,7 @@ impl Listed {
     }
 }
 
-/// Basic blocks: a label begins one, a branch or an exit ends it.
+/// The basic blocks: a label begins one, a branch or an exit ends it.
 fn ranges(ptx: &str, instructions: &[Instruction]) -> Vec<(usize, usize)> {
     let labels: BTreeSet<u32> = (1..)
         .zip(ptx.lines())
@@ -173,7 +176,7 @@ mod tests {
 
     use super::*;
 
-    /// A loop of two loads that do not depend on each other, and a sum.
+    /// A loop of two independent loads and a sum.
     const PTX: &str = ".version 8.0
 .target sm_90a
 .address_size 64
@@ -221,7 +224,7 @@ ret;
                 .0
         };
         assert!(at("LDG", 1) < at("FFMA", 0), "{names:?}");
-        // Each of the two waits for a scoreboard of its own load.
+        // Each load has its own scoreboard, and the sum waits for both.
         let code = &listed.code.instructions;
         let (first, second) = (&code[at("FFMA", 0)], &code[at("FFMA", 1)]);
         assert!(first.wait != 0 && second.wait != 0 && first.wait != second.wait);
@@ -254,7 +257,7 @@ ret;
             opcode.starts_with("LDG") && step.event.is_some()
         });
         assert_eq!(loads.count(), 4);
-        // A warp that stops within a block has issued what it executed and no more.
+        // A warp that stops within a block has issued only what it executed.
         let part = WarpTrace {
             events: trace.events[..start as usize + 2].to_vec(),
             ..WarpTrace::default()

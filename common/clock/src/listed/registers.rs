@@ -1,15 +1,15 @@
-//! How many registers a thread needs, from how long the virtual ones of the PTX are live.
+//! Estimates the registers that a thread needs, from the live ranges of the PTX's virtual registers.
 use emulator::{Instruction, InstructionKind};
 use rustc_hash::FxHashMap as HashMap;
 
 use super::choose::{Chosen, names};
 
-/// What ptxas takes besides: addresses, counters, the stack pointer.
+/// Registers that ptxas needs in addition: addresses, counters, the stack pointer.
 const BESIDES: u32 = 8;
-/// The most that a thread can have.
+/// The maximum per thread.
 const MOST: u32 = 255;
 
-/// An estimate: the most 32-bit registers that are live at once, if the code stays in the order of the PTX.
+/// The largest number of 32-bit registers that are live at once, with the code in PTX order.
 pub(super) fn needed(ptx: &str, instructions: &[Instruction], chosen: &[Chosen]) -> u32 {
     let mut lives: HashMap<&str, (usize, usize)> = HashMap::default();
     for (at, (one, chosen)) in instructions.iter().zip(chosen).enumerate() {
@@ -28,7 +28,7 @@ pub(super) fn needed(ptx: &str, instructions: &[Instruction], chosen: &[Chosen])
             }
         }
     }
-    // What is there before a loop and is used in it lives as long as the loop.
+    // A value that is defined before a loop and used in it is live for the whole loop.
     let lines: HashMap<&str, u32> = (1..)
         .zip(ptx.lines())
         .filter_map(|(number, line)| Some((line.trim().strip_suffix(':')?, number)))
@@ -72,7 +72,7 @@ pub(super) fn needed(ptx: &str, instructions: &[Instruction], chosen: &[Chosen])
     (most as u32 + BESIDES).next_multiple_of(8).min(bound)
 }
 
-/// The bound of `__launch_bounds__`: 65,536 registers for the blocks that an SM is to hold.
+/// The limit that `__launch_bounds__` implies: 65,536 registers divided among the CTAs that must fit on an SM.
 fn bound(ptx: &str) -> Option<u32> {
     let number = |name: &str| -> Option<u32> {
         let rest = ptx.split(name).nth(1)?;
@@ -90,7 +90,7 @@ fn bound(ptx: &str) -> Option<u32> {
     Some((65_536 / (threads * blocks)).min(MOST) / 8 * 8)
 }
 
-/// 32-bit registers that a virtual one takes, by the names that NVRTC and nvcc give; 0 of predicates.
+/// How many 32-bit registers a virtual register takes, judged by the names that NVRTC and nvcc give; 0 for predicates.
 fn width(name: &str) -> u32 {
     let Some(name) = name.strip_prefix('%') else {
         return 0;

@@ -1,4 +1,5 @@
-//! List scheduling of a block: of the instructions whose operands are there, the one with the longest chain behind it.
+//! List scheduling of a basic block: of the instructions whose operands are ready, pick the one on the longest critical
+//! path.
 use rustc_hash::FxHashMap as HashMap;
 
 use super::choose::Chosen;
@@ -8,19 +9,20 @@ use crate::machine_code::MachineInstruction;
 
 /// Scoreboards of a warp.
 const BOARDS: u8 = 6;
-/// An instruction is not taken before one that is so far ahead of it in the PTX: what is loaded early holds registers.
+/// An instruction is not hoisted over one that precedes it by this much in the PTX: values loaded early occupy
+/// registers.
 const WINDOW: usize = 64;
-/// The largest stall count that an instruction has room for.
+/// The largest stall count that the encoding can hold.
 const MOST_STALL: u32 = 15;
 
-/// Which scoreboards say that a register has been written.
+/// Which scoreboards signal that a register has been written.
 pub(super) struct Boards {
-    /// Of each PTX instruction.
+    /// For each PTX instruction, the scoreboard that it releases.
     own: HashMap<usize, u8>,
     by_name: HashMap<String, u8>,
 }
 
-/// Whether a result comes after no fixed time.
+/// Whether an instruction has variable latency.
 fn is_variable(class: Option<Class>) -> bool {
     class.is_some_and(|class| {
         matches!(class.does, Does::Shared | Does::GlobalLoad | Does::Atomic)
@@ -29,7 +31,7 @@ fn is_variable(class: Option<Class>) -> bool {
 }
 
 impl Boards {
-    /// Of a kernel: each kind of instruction has scoreboards of its own, of which it takes one after the other.
+    /// Assigns scoreboards: each kind of instruction has a few of its own and uses them in rotation.
     pub fn of(chosen: &[Chosen]) -> Self {
         let mut boards = Self {
             own: HashMap::default(),
@@ -55,7 +57,7 @@ impl Boards {
                 *boards.by_name.entry(name.clone()).or_default() |= 1 << board;
             }
         }
-        // Registers that are renamed wait for what was renamed.
+        // A renamed register waits for the scoreboards of its source.
         for _ in 0..3 {
             for one in chosen.iter().filter(|one| one.machine.is_empty()) {
                 let mask = boards.mask(&one.reads);
@@ -73,7 +75,7 @@ impl Boards {
     }
 }
 
-/// Clocks from an instruction's issue to that of one that reads its result.
+/// Clocks until a dependent instruction may issue.
 fn latency(class: Option<Class>, card: &Card) -> f64 {
     match class {
         None => 0.0,
@@ -86,8 +88,8 @@ fn latency(class: Option<Class>, card: &Card) -> f64 {
     }
 }
 
-/// A block's machine instructions in their order, each with the PTX instruction's number in the block. `first` is the number of the
-/// block's first instruction in the kernel.
+/// Schedules a block: its machine instructions in order, each with the index of its PTX instruction in the block.
+/// `first` is the index of the block's first instruction in the kernel.
 pub(super) fn block(
     chosen: &[Chosen],
     first: usize,
@@ -102,7 +104,7 @@ pub(super) fn block(
             behind[earlier].push((at, clocks));
         }
     }
-    // The longest chain that hangs on each.
+    // For each instruction, the length of the critical path from it.
     let mut height = vec![0.0f64; count];
     for at in (0..count).rev() {
         for &(later, clocks) in &behind[at] {
@@ -123,7 +125,7 @@ pub(super) fn block(
             .iter()
             .enumerate()
             .filter(|(_, at)| **at < oldest + WINDOW);
-        // First what can issue now, then by the longest chain, then in the order of the PTX.
+        // Prefer what can issue now, then the longest critical path, then PTX order.
         let best = allowed.min_by(|(_, a), (_, b)| {
             let late = |at: usize| (ready_at[at] - time).max(0.0);
             let by_time = late(**a).total_cmp(&late(**b));
@@ -134,7 +136,7 @@ pub(super) fn block(
         let Some((nth, &at)) = best else { break };
         ready.swap_remove(nth);
         done[at] = true;
-        // The wait of a fixed latency is the stall count of the instruction before.
+        // A wait for a fixed latency is the stall count of the instruction before.
         let mut gap = (ready_at[at] - time).max(0.0).ceil() as u32;
         time = time.max(ready_at[at]);
         while gap > 0 && !chosen[at].machine.is_empty() {
@@ -174,7 +176,7 @@ pub(super) fn block(
         }
         let issued = if all == 0 { time } else { time - 1.0 };
         for &(later, clocks) in &behind[at] {
-            // What no scoreboard tells waits here; a scoreboard's wait is the simulation's.
+            // Waits without a scoreboard are scheduled here; waits for scoreboards are simulated.
             let fixed = match is_variable(chosen[at].class) {
                 true => clocks.min(2.0),
                 false => clocks,
@@ -189,11 +191,11 @@ pub(super) fn block(
     order
 }
 
-/// For each instruction those before it that it waits for, and how long.
+/// For each instruction, the earlier ones that it depends on, and how many clocks each dependence takes.
 fn dependences(chosen: &[Chosen], card: &Card) -> Vec<Vec<(usize, f64)>> {
     let mut writers: HashMap<&str, usize> = HashMap::default();
     let mut readers: HashMap<&str, Vec<usize>> = HashMap::default();
-    // The last that keeps its place, and the memory accesses since.
+    // The last instruction that others may not cross, and the memory accesses since then.
     let (mut fence, mut loads, mut stores) = (None, Vec::new(), Vec::new());
     let mut all = Vec::with_capacity(chosen.len());
     for (at, one) in chosen.iter().enumerate() {

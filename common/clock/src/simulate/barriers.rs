@@ -1,4 +1,4 @@
-//! Barriers of a block and mbarriers.
+//! Block barriers and mbarriers.
 use emulator::Effect;
 
 use super::state::{Item, Mbarrier};
@@ -109,7 +109,8 @@ impl Simulator<'_> {
         }
     }
 
-    /// When the SM performs a warp's arrival: it performs those of all its warps one after the other, a warp's 32 lanes at once.
+    /// When the SM performs a warp's arrival: it serializes the arrivals of its warps, and performs a warp's 32 lanes
+    /// at once.
     fn arrival(&mut self, number: usize, time: f64) -> f64 {
         let warp = &self.warps[number];
         let sm = &mut self.sms[self.ctas[warp.cta].sm];

@@ -1,4 +1,4 @@
-//! Bulk copies: TMA.
+//! Bulk copies (TMA).
 use emulator::Effect;
 
 use super::state::Item;

@@ -1,4 +1,4 @@
-//! Clusters: their barrier, and the end of their CTAs.
+//! Clusters: their barrier, and how their CTAs end.
 use super::Simulator;
 use super::state::Item;
 use crate::stall::Stall;

@@ -1,4 +1,4 @@
-//! What an issued instruction does.
+//! The effect of an issued instruction.
 use emulator::Effect;
 
 use super::{Simulator, Unit};
@@ -8,7 +8,7 @@ use crate::path::Step;
 use crate::stall::Stall;
 
 impl Simulator<'_> {
-    /// What an issued instruction does; whether its warp is parked until something else happens.
+    /// Performs the effect of an issued instruction; true if its warp is now parked until something else happens.
     pub(super) fn effect(&mut self, number: usize, index: usize, step: Step, time: f64) -> bool {
         let (card, class) = (self.card, self.classes[index]);
         let (write, read) = (self.code[index].write, self.code[index].read);

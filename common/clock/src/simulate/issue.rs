@@ -171,7 +171,7 @@ impl Simulator<'_> {
         }
     }
 
-    /// Puts an access into the queue of shared memory's and the L1's data pipe; when it begins.
+    /// Enqueues an access in the data pipe of shared memory and the L1; returns when it begins.
     pub(super) fn enqueue(&mut self, number: usize, time: f64, wavefronts: f64) -> f64 {
         let warp = &self.warps[number];
         let sm = &mut self.sms[self.ctas[warp.cta].sm];

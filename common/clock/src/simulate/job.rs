@@ -1,22 +1,22 @@
-//! What is simulated.
+//! The input of a simulation.
 use emulator::{TraceLine, WarpTrace};
 
 use crate::path::Step;
 use crate::sharing::Sharing;
 
-/// What a warp executes.
+/// The program of a warp.
 #[derive(Clone, Debug)]
 pub struct Program<'a> {
-    /// Machine instructions in their order.
+    /// Machine instructions in issue order.
     pub steps: Vec<Step>,
-    /// What they do.
+    /// The trace that says what they do.
     pub trace: &'a WarpTrace,
-    /// Of each event its first effect.
+    /// For each event, the index of its first effect.
     effects: Vec<u32>,
 }
 
 impl<'a> Program<'a> {
-    /// Of a walk and the trace that it follows.
+    /// From a walk and the trace that it follows.
     pub fn new(steps: Vec<Step>, trace: &'a WarpTrace) -> Self {
         let mut effects = Vec::with_capacity(trace.events.len() + 1);
         let mut next = 0;
@@ -58,19 +58,19 @@ impl<'a> Program<'a> {
     }
 }
 
-/// What is simulated.
+/// The input of a simulation.
 #[derive(Clone, Debug)]
 pub struct Job<'a> {
-    /// Clusters as they were traced: their CTAs by rank, the warps of each. A kernel without clusters has one CTA in each.
+    /// Clusters as traced: CTAs by rank, and the warps of each. A kernel without clusters has one CTA in each.
     pub clusters: Vec<Vec<Vec<Program<'a>>>>,
-    /// CTAs that an SM holds at a time.
+    /// CTAs resident on an SM.
     pub resident: u32,
-    /// Clusters to run, one after the other on the same SMs; they repeat those that were traced.
+    /// Clusters to run on the same SMs, one after the other; the traced ones repeat.
     pub count: u64,
     /// Bytes of shared memory that a CTA takes.
     pub shared_bytes: u32,
-    /// What of memory the launch as a whole shares.
+    /// How the CTAs of the launch share the memory system.
     pub sharing: Sharing,
-    /// Keep the spans of each warp between these clocks.
+    /// Record the spans of each warp between these clocks.
     pub window: Option<(f64, f64)>,
 }

@@ -1,18 +1,18 @@
-//! One SM, clock by clock where something happens: its warps in order, its pipes, its barriers.
+//! A discrete-event simulation of one SM: its warps, pipes and barriers.
 //!
-//! Four schedulers issue one instruction a clock each. A warp's next instruction issues when the stall count of the one
-//! before is over, the scoreboards that it waits for are released, its pipe takes it, and no other warp of the
-//! scheduler has the slot. Of a kernel in clusters all SMs of one cluster are simulated.
+//! Four schedulers issue one instruction per clock each. A warp's next instruction issues when the stall count of the
+//! previous one has elapsed, the scoreboards that it waits for are released, its pipe is free, and no other warp of the
+//! scheduler takes the slot. For a kernel with clusters, all SMs of one cluster are simulated.
 //!
 //! | file | what it answers |
 //! | --- | --- |
-//! | `job` | what is simulated? |
+//! | `job` | what is the input? |
 //! | `state` | what are warps, barriers and pipes doing? |
 //! | `issue` | when does a warp issue its next instruction? |
 //! | `effect` | what does that instruction do? |
-//! | `barriers`, `cluster` | who waits for whom? |
+//! | `barriers`, `cluster` | which warps wait for which? |
 //! | `bulk`, `wgmma` | when are copies by TMA and matrix products done? |
-//! | `result` | what came of it? |
+//! | `result` | what is the output? |
 mod barriers;
 mod bulk;
 mod cluster;
@@ -57,7 +57,7 @@ struct Simulator<'a> {
     clusters: Vec<ClusterState>,
     sms: Vec<Sm>,
     started: u64,
-    /// The warp whose waits mark the steps, and the instruction at which it waits.
+    /// The warp whose waits delimit the loop iterations, and the instruction at which it waits.
     watched: Option<(usize, u32)>,
     result: Simulation,
 }
@@ -65,7 +65,7 @@ struct Simulator<'a> {
 /// Runs a job.
 ///
 /// # Errors
-/// If it ends with warps that wait, or there is nothing to run.
+/// If it gets stuck with waiting warps, or there is nothing to run.
 pub fn simulate(
     card: &Card,
     code: &MachineCode,
@@ -106,7 +106,7 @@ pub fn simulate(
             ..Simulation::default()
         },
     };
-    // CTAs that share an SM begin one after the other, so they rarely want the same pipe at the same time.
+    // CTAs of an SM start staggered, so that they rarely need the same pipe at the same time.
     for nth in 0..job.resident {
         simulator.start(f64::from(nth) * card.latency.start);
     }
@@ -121,7 +121,7 @@ impl<'a> Simulator<'a> {
         self.heap.push(Due { time, order, item });
     }
 
-    /// Starts the next cluster, a CTA on each SM.
+    /// Starts the next cluster, one CTA on each SM.
     fn start(&mut self, time: f64) {
         if self.started == self.job.count {
             return;
@@ -186,7 +186,7 @@ impl<'a> Simulator<'a> {
         });
     }
 
-    /// Finds the instruction by whose executions steps are told apart.
+    /// Chooses the instruction whose executions delimit the loop iterations.
     fn watch(&mut self) {
         let first = self
             .warps
@@ -210,7 +210,7 @@ impl<'a> Simulator<'a> {
         self.watched = most.map(|(instruction, _)| (number, instruction));
     }
 
-    /// Notes what a part of an SM does, if it is in the window.
+    /// Records what a part of an SM does, if it is in the window.
     fn act(&mut self, sm: usize, what: Unit, from: f64, to: f64) {
         if let Some((start, end)) = self.job.window
             && to > start

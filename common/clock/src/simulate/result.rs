@@ -1,37 +1,37 @@
-//! What comes of a simulation.
+//! The output of a simulation.
 use crate::class::PIPES;
 use crate::memory::MemoryBusy;
 use crate::stall::{STALLS, Stall};
 
-/// What a warp did for some clocks.
+/// A span of time in which a warp did one thing.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct Span {
-    /// The SM in the cluster, and the CTA in the order of their start.
+    /// The SM in the cluster.
     pub sm: u32,
-    /// The CTA in the order of their start.
+    /// The CTA, numbered by start.
     pub cta: u32,
     /// The warp in its CTA.
     pub warp: u32,
-    /// Clocks.
+    /// Start, in clocks.
     pub from: f64,
-    /// Clocks.
+    /// End, in clocks.
     pub to: f64,
-    /// The machine instruction that waited, or that was issued.
+    /// The machine instruction that waited or was issued.
     pub instruction: u32,
-    /// Why it waited; [`Stall::Selected`] for the clock of its issue.
+    /// Why it waited; [`Stall::Selected`] in the clock in which it issued.
     pub stall: Stall,
 }
 
-/// What an SM did beside its warps' issuing.
+/// Something that an SM did apart from issuing.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
 pub struct Activity {
     /// The SM in the cluster.
     pub sm: u32,
-    /// What.
+    /// The part of the SM.
     pub what: Unit,
-    /// Clocks.
+    /// Start, in clocks.
     pub from: f64,
-    /// Clocks.
+    /// End, in clocks.
     pub to: f64,
 }
 
@@ -43,48 +43,48 @@ pub enum Unit {
     Tensor,
     /// The data pipe of shared memory and the L1.
     SharedMemory,
-    /// Loads and `cp.async` on their way from the L2.
+    /// Loads and `cp.async` in flight from the L2.
     Loads,
-    /// Boxes of TMA and other bulk copies on their way.
+    /// Bulk copies in flight, such as TMA boxes.
     BulkCopies,
-    /// A phase of an mbarrier, from the completion of the one before.
+    /// A phase of an mbarrier, starting when the previous phase completed.
     Phase,
 }
 
-/// What came of it.
+/// The output of a simulation.
 #[derive(Clone, Debug, Default)]
 pub struct Simulation {
-    /// When each cluster ended, in clocks from the start of the first, in their order.
+    /// When each cluster ended, in clocks from the start of the first.
     pub ends: Vec<f64>,
-    /// For each machine instruction, clocks of warps by [`STALLS`].
+    /// For each machine instruction, warp clocks by [`STALLS`].
     pub stalls: Vec<[f64; STALLS.len()]>,
     /// Warp instructions issued.
     pub issued: u64,
-    /// Clocks for which a pipe of a sub-partition was busy, summed over the sub-partitions of all simulated SMs.
+    /// Clocks for which each pipe was busy, summed over the sub-partitions of all simulated SMs.
     pub busy: [f64; PIPES],
     /// Clocks for which shared memory's data pipe was busy, over all simulated SMs.
     pub shared_busy: f64,
     /// Clocks for which the memory behind the SMs was busy.
     pub memory: MemoryBusy,
-    /// SMs that were simulated.
+    /// Simulated SMs.
     pub sms: u32,
-    /// What warps did, if a window was asked for.
+    /// What warps did, if a window was requested.
     pub spans: Vec<Span>,
     /// What else the SM did in that window.
     pub activities: Vec<Activity>,
-    /// When the warp with the longest program, in the first CTA, came to what it waits at most often.
+    /// When the warp with the longest program, in the first CTA, reached the wait that it executes most often.
     pub steps: Vec<f64>,
 }
 
-/// Why there is no answer.
+/// Why a simulation has no result.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SimulationError {
-    /// Some warps wait for what never happens: what was walked through is not what ran.
+    /// Some warps wait for something that never happens: the walk is not what ran.
     #[error("the model's warps wait for each other after {clocks} clocks, at PTX line {line}")]
     Stuck {
-        /// When.
+        /// When it got stuck.
         clocks: u64,
-        /// Where the first of them waits.
+        /// The PTX line where the first of them waits.
         line: u32,
     },
     /// There is nothing to simulate.
@@ -92,7 +92,7 @@ pub enum SimulationError {
     Nothing,
 }
 
-/// Keeps a span that is in the window.
+/// Records a span that is in the window.
 pub(super) fn keep(spans: &mut Vec<Span>, window: Option<(f64, f64)>, span: impl FnOnce() -> Span) {
     if let Some((from, to)) = window {
         let span = span();

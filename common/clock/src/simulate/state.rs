@@ -1,4 +1,4 @@
-//! The state of an SM: its warps, barriers and pipes, and what is due.
+//! The state of an SM: its warps, barriers, pipes and pending events.
 use std::cmp::Ordering;
 use std::collections::VecDeque;
 
@@ -12,14 +12,14 @@ use crate::stall::Stall;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Item {
     Warp(usize),
-    /// Arrivals at an mbarrier, and bytes that come to be expected (or have come, if fewer than 0).
+    /// Arrivals at an mbarrier, and bytes that are expected (positive) or have arrived (negative).
     Arrive {
         cta: usize,
         at: u32,
         count: u32,
         bytes: i64,
     },
-    /// The CTA slot of an SM is free.
+    /// The SM has a free CTA slot.
     Refill,
 }
 
@@ -57,23 +57,23 @@ pub(super) struct Warp<'a> {
     pub(super) cta: usize,
     pub(super) index: usize,
     pub(super) at: usize,
-    /// When the instruction before was issued, and when the next may be.
+    /// When the previous instruction issued, and the earliest time of the next.
     pub(super) issued: f64,
     pub(super) next: f64,
-    /// When what it was parked for happened, and why it was.
+    /// When the event that it was parked for happened, and the stall reason.
     pub(super) released: f64,
     pub(super) why: Stall,
     /// When the next instruction's operands are there, once they have been looked at.
     pub(super) operands: Option<Operands>,
     pub(super) boards: [f64; SCOREBOARDS],
     pub(super) board_why: [Stall; SCOREBOARDS],
-    /// When the `cp.async`s of the open group are done; groups; those of bulk copies.
+    /// When the `cp.async` copies of the open group complete; the committed groups; those of bulk copies.
     pub(super) open_copies: f64,
     pub(super) copies: Vec<f64>,
     pub(super) open_bulk: f64,
     pub(super) bulk: Vec<f64>,
     pub(super) waits_bulk: bool,
-    /// `wgmma`s that it issued, and how many of them each group ends with.
+    /// `wgmma`s that it has issued, and their number at the end of each group.
     pub(super) wgmmas: usize,
     pub(super) groups: Vec<usize>,
 }
@@ -92,15 +92,15 @@ pub(super) struct Mbarrier {
     pub(super) phase: u64,
     /// When the phase began.
     pub(super) since: f64,
-    /// Warps that wait, and the parity that they wait for.
+    /// Waiting warps, and the parity that each waits for.
     pub(super) parked: Vec<(usize, u32)>,
 }
 
 #[derive(Default)]
 pub(super) struct Warpgroup {
-    /// Of each `wgmma`: warps that have issued it, and the clocks that it takes.
+    /// For each `wgmma`, how many warps have issued it, and the clocks that it takes.
     pub(super) arrived: Vec<(usize, f64)>,
-    /// When each is done.
+    /// When each completes.
     pub(super) ends: Vec<f64>,
     pub(super) parked: Vec<(usize, usize)>,
 }
@@ -121,7 +121,7 @@ pub(super) struct ClusterState {
     pub(super) alive: usize,
     pub(super) arrived: usize,
     pub(super) warps: usize,
-    /// Barriers so far, when the last was complete, and warps that wait.
+    /// Completed barriers, when the last one completed, and waiting warps.
     pub(super) phase: u64,
     pub(super) at: f64,
     pub(super) parked: Vec<usize>,
@@ -136,12 +136,12 @@ pub(super) struct Sm {
     pub(super) memory: Memory,
     pub(super) tma_free: f64,
     pub(super) arrivals_free: f64,
-    /// When all bulk copies that have been issued have landed.
+    /// When all bulk copies issued so far have landed.
     pub(super) bulk_landed: f64,
 }
 
 impl Sm {
-    /// Which half of the FMA pipe takes an instruction that either can take.
+    /// Which half of the FMA pipe gets an instruction that both can execute.
     pub(super) fn free_half(&self, partition: usize, time: f64) -> Pipe {
         let free = &self.pipe_free[partition];
         let (light, heavy) = (free[Pipe::Fma as usize], free[Pipe::FmaHeavy as usize]);

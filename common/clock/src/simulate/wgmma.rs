@@ -1,4 +1,4 @@
-//! `wgmma`: a warpgroup's queue to the tensor cores.
+//! `wgmma`: the queue of a warpgroup to the tensor cores.
 use super::{PARTITIONS, Simulator, Unit, WARPGROUP};
 use crate::class::{Class, Pipe};
 use crate::stall::Stall;
@@ -20,7 +20,7 @@ impl Simulator<'_> {
             group.arrived.resize(nth + 1, (0, 0.0));
         }
         group.arrived[nth] = (group.arrived[nth].0 + 1, class.interval);
-        // It begins when all four warps have issued it, and those before it are done.
+        // It begins when all four warps have issued it and the earlier ones are complete.
         let mut begun = Vec::new();
         let at = cta.sm;
         let sm = &mut self.sms[cta.sm];

@@ -1,4 +1,4 @@
-//! Wrong arguments: an error, and never a crash.
+//! Wrong arguments must give an error, and never a crash.
 use super::*;
 use crate::device::{cuDeviceGet, cuDeviceGetAttribute, cuDeviceGetName, cuDriverGetVersion};
 use crate::error::{INVALID_DEVICE, INVALID_HANDLE, INVALID_PTX, INVALID_VALUE, NOT_FOUND};
@@ -114,7 +114,7 @@ fn slices_do_not_overlap() {
     ok(copy(2, 4));
     ok(copy(0, 1));
     assert_eq!(copy(1, 2), INVALID_VALUE);
-    // The same slice so often would take hours.
+    // So many copies of the same slice would take hours.
     assert_eq!(copy(0, 1 << 40), INVALID_VALUE);
 }
 
@@ -136,7 +136,7 @@ fn clusters_of_blocks_that_nothing_can_count_are_refused() {
 #[test]
 fn a_fatbin_has_no_fatbin_in_it() {
     let _context = Current::new();
-    // A head of 16 bytes, then an entry with a head of 64: PTX for sm_90, as long as it is.
+    // A 16-byte header, then an entry with a 64-byte header: PTX for sm_90, with its length.
     let fatbin = |body: &[u8]| {
         let mut bytes = vec![0; 80];
         bytes[..8].copy_from_slice(&0x0010_0001_ba55_ed50u64.to_le_bytes());

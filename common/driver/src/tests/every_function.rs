@@ -1,7 +1,7 @@
-//! Every exported function, with arguments that know nothing of it: null, small, huge, handles, and memory that is there.
+//! Calls every exported function with arbitrary arguments: null, small and huge numbers, handles, and valid memory.
 //!
-//! The calls are made in a process of their own, which may not end by a signal. Host pointers are null, too low or too high to be
-//! any, or memory that is zero: any other one CUDA follows, too.
+//! The calls are made in a child process, which must not end by a signal. Host pointers are null, too low or too high
+//! to be valid, or point to zeroed memory: CUDA, too, dereferences any other pointer.
 use std::process::Command;
 
 use super::*;
@@ -10,13 +10,13 @@ use crate::host::call_any;
 use crate::proc_address::all;
 use crate::table::HANDLES;
 
-/// In the process that makes the calls, a seed and how often each function is called. `GEMM_DRIVER_FUZZ="7 20000" cargo test -p driver
+/// In the child: a seed, and how often each function is called. `GEMM_DRIVER_FUZZ="7 20000" cargo test -p driver
 /// no_function` is a long run.
 const CHILD: &str = "GEMM_DRIVER_FUZZ";
 const USUAL: &str = "24 120";
-/// Of the memory behind a host pointer: more than the longest list that a count below can have.
+/// Bytes of memory behind a host pointer: more than the longest list that a count below can describe.
 const ROOM: usize = 1 << 20;
-/// They take the address of a function, which CUDA calls.
+/// These take the address of a function, which CUDA calls.
 const CALLBACKS: [&str; 3] = [
     "cuLaunchHostFunc",
     "cuStreamAddCallback",
@@ -31,7 +31,7 @@ fn next(state: &mut u64) -> usize {
     (z ^ (z >> 31)) as usize
 }
 
-/// A word of a list or struct: taken for an address, it is too low or too high to be any.
+/// A word in a list or struct: as an address, it is too low or too high to be valid.
 fn in_memory(state: &mut u64, given: &[usize]) -> u64 {
     let any = next(state);
     let handle = given[any % given.len()];
@@ -78,7 +78,7 @@ fn calls_of_the_child() {
                     6 => [usize::MAX, usize::MAX / 2, 1 << 60][any % 3],
                     _ => 0,
                 };
-                // CUDA, too, follows a device address that is given for one of the host.
+                // CUDA, too, dereferences a device address that is passed as a host address.
                 if !matches!(*kind, "u64" | "Handle")
                     && (1 << 36..HANDLES).contains(argument)
                     && *argument != there
@@ -87,11 +87,11 @@ fn calls_of_the_child() {
                 }
                 most_arguments = most_arguments.max(one.arguments.len());
             }
-            // What a crash is the fault of.
+            // Names the call that is responsible if the process crashes.
             eprintln!("{} {arguments:x?}", one.name);
             let code = call_any(one.address, arguments);
             assert_ne!(code, UNKNOWN, "{} panicked", one.name);
-            // What it gave, if that is a handle or an address.
+            // Remember an output that is a handle or an address.
             let written = memory[0] as usize;
             if code == 0 && written >= 1 << 36 && given.len() < 4000 {
                 given.push(written);

@@ -1,6 +1,6 @@
-//! Calls with arguments of all kinds, in a seeded order: none may crash or panic.
+//! Random calls from a seed with all kinds of arguments: none may crash or panic.
 //!
-//! Host pointers are null, null plus an offset, or memory that is there: another one CUDA follows, too.
+//! Host pointers are null, null plus an offset, or valid: CUDA, too, dereferences any other pointer.
 use super::*;
 use crate::context::*;
 use crate::device::*;
@@ -22,15 +22,15 @@ use crate::table::HANDLES;
 use crate::tensor_map::*;
 
 const CALLS: usize = 30_000;
-/// Bytes that a host pointer has before it.
+/// Bytes behind a host pointer.
 const ROOM: usize = 1 << 12;
 
-/// Draws arguments.
+/// Draws random arguments.
 struct Draw {
     state: u64,
-    /// Handles and addresses that calls have given, some of them freed since.
+    /// Handles and addresses that calls have returned, some of them freed since.
     given: Vec<usize>,
-    /// What is read is zeros, so that no number in it is taken for a pointer; what is written is never read.
+    /// Input memory is all zeros, so that no word of it is taken for a pointer; output memory is never read.
     zeros: Box<[u64]>,
     written: Box<[u64]>,
 }
@@ -46,7 +46,8 @@ impl Draw {
     fn one<T: Copy>(&mut self, of: &[T]) -> T {
         of[self.next() as usize % of.len()]
     }
-    /// Never a handle of another test, all of which are multiples of 16: they share the driver. Most often something of the kind that is wanted, which may have been freed since.
+    /// Usually something of the wanted kind, perhaps freed since. Never a handle of another test, since tests share the
+    /// driver: these are all multiples of 16.
     fn of(&mut self, is: impl Fn(usize) -> bool) -> usize {
         let any = self.next() as usize;
         let near = self.next() % 8;
@@ -75,7 +76,7 @@ impl Draw {
     fn d(&mut self) -> u64 {
         self.of(|one| (1 << 40..HANDLES).contains(&one)) as u64
     }
-    /// A stream, which is the default one now and then.
+    /// A stream, sometimes the default one.
     fn s(&mut self) -> usize {
         match self.next() % 3 {
             0 => self.one(&[0, 1, 2]),
@@ -104,7 +105,7 @@ impl Draw {
     fn i(&mut self) -> i32 {
         self.u() as i32
     }
-    /// Blocks and threads that do not take long.
+    /// Numbers of blocks or threads small enough to run quickly.
     fn small(&mut self) -> u32 {
         self.one(&[0, 1, 2, 3, 33, 64, 1025, u32::MAX])
     }
@@ -132,7 +133,7 @@ impl Draw {
         let there = name.as_ptr() as usize;
         Text::at(self.address(there))
     }
-    /// Remembers what a call gave.
+    /// Remembers the output of a call.
     fn keep(&mut self, call: impl FnOnce(&mut Self, Out<usize>) -> u32) -> u32 {
         let mut handle = 0;
         let code = call(self, out(&mut handle));
@@ -375,7 +376,7 @@ const TABLE: &[Call] = &[
     |d| cuGetErrorName(d.u(), d.write()),
 ];
 
-/// The PTX with a NUL behind it.
+/// The PTX, NUL-terminated.
 static ADD_C: std::sync::LazyLock<std::ffi::CString> =
     std::sync::LazyLock::new(|| std::ffi::CString::new(ADD).expect("no NUL"));
 
@@ -391,7 +392,7 @@ fn no_arguments_crash_the_client() {
     };
     let mut succeeded = vec![0; TABLE.len()];
     for number in 0..CALLS {
-        // After a fault nothing but errors would come back.
+        // After a fault every call would return an error.
         if number % 250 == 0 || cuCtxSynchronize() != 0 {
             context.take();
             context = Some(Current::new());

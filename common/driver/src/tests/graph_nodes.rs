@@ -1,4 +1,4 @@
-//! Graphs whose nodes are added one by one.
+//! Graphs whose nodes are added explicitly.
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -34,7 +34,7 @@ fn nodes_run_after_those_that_they_depend_on() {
     let graph = got(|graph| cuGraphCreate(graph, 0));
     let none = In::at(0);
 
-    // Added in the order: host, copy, kernel, fill; each depends on the next one.
+    // Added in the order host, copy, kernel, fill; each depends on the next one.
     let call = [see as *const () as usize, &raw mut back as usize];
     let call = got(|node| cuGraphAddHostNode(node, graph, none, 0, input(&[call])));
     let to_host = Memcpy3d {
@@ -99,7 +99,7 @@ fn nodes_run_after_those_that_they_depend_on() {
     assert_eq!(download(data, 4), [17, 17, 17, 7]);
     assert_eq!(SEEN.load(Ordering::Relaxed), 17);
 
-    // What was instantiated is changed, and the graph is not.
+    // The instantiated graph is changed; the graph is not.
     let other = MemsetNodeParams { value: 1, ..set };
     ok(cuGraphExecMemsetNodeSetParams(
         executable,
@@ -114,7 +114,7 @@ fn nodes_run_after_those_that_they_depend_on() {
         INVALID_VALUE
     );
 
-    // As a node of another graph, and as a copy.
+    // As a node of another graph, and as a clone.
     let outer = got(|graph| cuGraphCreate(graph, 0));
     let inner = got(|clone| cuGraphClone(clone, graph));
     got(|node| cuGraphAddChildGraphNode(node, outer, none, 0, inner));
@@ -122,7 +122,7 @@ fn nodes_run_after_those_that_they_depend_on() {
     ok(cuGraphLaunch(executable, 0));
     assert_eq!(SEEN.load(Ordering::Relaxed), 17);
 
-    // A circle cannot run.
+    // A cycle cannot run.
     ok(cuGraphAddDependencies(
         graph,
         input(&[call]),

@@ -1,4 +1,4 @@
-//! Work that is captured and done again.
+//! Work that is captured and launched again.
 use super::*;
 use crate::error::{ILLEGAL_STATE, INVALID_HANDLE, STREAM_CAPTURE_UNSUPPORTED};
 use crate::event::{cuEventCreate, cuEventRecord, cuStreamWaitEvent};

@@ -1,4 +1,4 @@
-//! Memory that the host and kernels share.
+//! Memory shared by the host and kernels.
 #![cfg(target_os = "linux")]
 use super::*;
 use crate::error::{HOST_MEMORY_ALREADY_REGISTERED, HOST_MEMORY_NOT_REGISTERED, INVALID_VALUE};
@@ -31,7 +31,7 @@ fn add_to(kernel: Handle, data: u64, by: u32, n: u32) {
     ));
 }
 
-/// Numbers at an address of the host.
+/// Reads numbers at a host address.
 fn on_host(address: u64, count: usize) -> Vec<u32> {
     In::at(address as usize).all(count).expect("mapped")
 }

@@ -1,4 +1,4 @@
-//! Kernels, their arguments, and what a fault makes of a context.
+//! Kernels, their arguments, and how a fault affects the context.
 use super::*;
 use crate::context::cuCtxSynchronize;
 use crate::error::{
@@ -12,7 +12,7 @@ use crate::module::{
 };
 use crate::stream::cuStreamCreate;
 
-/// Launches `add` with the list of pointers that C programs pass.
+/// Launches `add` with a list of pointers, as C programs do.
 fn add(kernel: Handle, blocks: u32, data: u64, by: u32, n: u32) -> u32 {
     let list = [
         &raw const data as usize,
@@ -43,7 +43,7 @@ fn a_kernel_reads_its_arguments_by_both_ways() {
     ok(add(kernel, 2, data, 7, 300));
     assert_eq!(download(data, 300), (7..307).collect::<Vec<u32>>());
 
-    // A buffer with all of them: pointer, size, end.
+    // All arguments in one buffer: pointer, size, end.
     let buffer = [data, 1 | 300 << 32];
     let bytes = 16usize;
     let extra = [1, buffer.as_ptr() as usize, 2, &raw const bytes as usize, 0];
@@ -66,7 +66,7 @@ fn a_kernel_reads_its_arguments_by_both_ways() {
     let short = cuLaunchKernel(kernel, 2, 1, 1, 256, 1, 1, 0, 0, In::at(0), input(&extra));
     assert_eq!(short, INVALID_VALUE);
 
-    // A variable counts launches and persists.
+    // A variable that counts launches persists between them.
     let (mut address, mut bytes) = (0, 0);
     ok(cuModuleGetGlobal_v2(
         out(&mut address),
@@ -105,7 +105,7 @@ fn what_a_gpu_refuses_is_refused_at_once() {
     ok(cuFuncSetAttribute(bare, 8, 100 << 10));
     ok(launch(32, 100 << 10));
     assert_eq!(cuFuncSetAttribute(bare, 8, 228 << 10), INVALID_VALUE);
-    // No fault of a kernel: the context goes on.
+    // The kernel did not fail: the context remains usable.
     ok(cuCtxSynchronize());
     let bounded = ADD.replace("bare() {", "bare() .maxntid 64, 1, 1 {");
     let bounded = function(super::module(&bounded), c"bare");
@@ -144,7 +144,7 @@ fn machine_code_and_wrong_ptx_are_refused() {
     let wrong = c".version 8.0\n.target sm_90\n.address_size 64\n.entry k { nonsense; }";
     let code = cuModuleLoadData(out(&mut handle), wrong.as_ptr() as usize);
     if code == 0 {
-        // What a kernel holds is looked at when it is asked for.
+        // A kernel's code is checked when the kernel is requested.
         let mut kernel = 0;
         let code = cuModuleGetFunction(out(&mut kernel), handle, text(c"k"));
         assert_ne!(code, 0);

@@ -1,4 +1,4 @@
-//! PTX texts as one.
+//! Linking PTX texts.
 use super::*;
 use crate::error::{INVALID_HANDLE, INVALID_PTX, INVALID_VALUE, NOT_SUPPORTED};
 use crate::launch::cuLaunchKernel;

@@ -1,4 +1,4 @@
-//! How functions are found.
+//! Function lookup.
 use std::collections::BTreeSet;
 
 use super::*;

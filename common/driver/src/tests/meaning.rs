@@ -1,4 +1,4 @@
-//! What calls mean that no other test has a value of: one kind of thing after the other.
+//! The semantics of calls that no other test checks, grouped by kind.
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -72,7 +72,7 @@ fn bytes_are_copied_and_filled_within_the_device() {
     ok(cuMemsetD8Async(to + 4, 0xab, 1, stream));
     ok(cuMemsetD16Async(to + 8, 0x1234, 2, stream));
     assert_eq!(download(to, 4), [4, 0xab, 0x1234_1234, 4]);
-    // Rows of 8 bytes, of which the first number is filled.
+    // Rows of 8 bytes; the first value of each is filled.
     ok(cuMemsetD2D16_v2(to, 8, 7, 2, 2));
     assert_eq!(download(to, 4), [0x7_0007, 0xab, 0x7_0007, 4]);
     ok(cuMemsetD2D32Async(to, 8, 5, 1, 2, stream));
@@ -141,7 +141,7 @@ fn a_library_has_kernels_and_variables() {
 fn occupancy_is_that_of_an_h100() {
     let _context = Current::new();
     let kernel = function(module(ADD), c"bare");
-    // 2048 threads, 32 blocks, and 228 KiB of shared memory, of which each block takes 1 KiB more.
+    // 2,048 threads, 32 blocks, and 228 KiB of shared memory, of which each block takes 1 KiB extra.
     let blocks = |threads, bytes| {
         got(|out| {
             cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(out, kernel, threads, bytes, 0)
@@ -240,7 +240,7 @@ fn an_executable_graph_is_changed_and_keeps_what_it_needs() {
         assert_eq!(download(data, 4), [expected; 4]);
     };
     runs(1);
-    // A change of the executable is its own; one of the graph is taken over by an update.
+    // A change of the executable does not affect the graph; a change of the graph reaches the executable by an update.
     ok(cuGraphExecMemsetNodeSetParams(
         executable,
         node,

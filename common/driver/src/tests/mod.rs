@@ -1,6 +1,6 @@
-//! The C interface, called as a client calls it, by numbers and addresses.
+//! The C interface, called as a client calls it: with numbers and addresses.
 //!
-//! All tests of a process share one device, as a client's threads do; each works in a context of its own.
+//! All tests of a process share one device, as a client's threads do; each works in its own context.
 mod arguments;
 mod contexts;
 mod every_function;
@@ -67,13 +67,13 @@ fn text(words: &std::ffi::CStr) -> Text {
     Text::at(words.as_ptr() as usize)
 }
 
-/// That a call succeeded.
+/// Asserts that a call succeeded.
 #[track_caller]
 fn ok(code: u32) {
     assert_eq!(code, 0, "{:?}", describe(code).map(|[name, _]| name));
 }
 
-/// A value that a call writes.
+/// The output of a call.
 #[track_caller]
 fn got<T: Plain + Default>(call: impl FnOnce(Out<T>) -> u32) -> T {
     let mut value = T::default();
@@ -81,7 +81,7 @@ fn got<T: Plain + Default>(call: impl FnOnce(Out<T>) -> u32) -> T {
     value
 }
 
-/// A context, current on this thread until it is dropped.
+/// A context that is current on this thread until it is dropped.
 struct Current(Handle);
 
 impl Current {

@@ -182,7 +182,9 @@ pub enum Error {
         given: usize,
     },
     /// More blocks than [`crate::Limits::blocks`].
-    #[error("a grid of {blocks} blocks, and {limit} are allowed; raise the limit if it is meant")]
+    #[error(
+        "a grid of {blocks} blocks, but only {limit} are allowed; raise the limit if it is meant"
+    )]
     BlockLimit {
         /// Blocks of the grid.
         blocks: u64,

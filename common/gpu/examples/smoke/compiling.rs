@@ -1,4 +1,4 @@
-//! A kernel that NVRTC compiles.
+//! A kernel compiled by NVRTC.
 use gpu::{Context, GpuError, KernelArg, Nvrtc};
 
 use super::launches::{plain, words};

@@ -1,10 +1,10 @@
-//! cuBLAS and cuBLASLt against products that are exact.
+//! cuBLAS and cuBLASLt compared with exact products.
 use gpu::{Context, Cublas, CublasLt, Elements, GpuError};
 use half::{bf16, f16};
 
 use super::{Outcome, ensure};
 
-/// Small whole numbers, so that every product and sum of a K of 256 is exact in f16 and f32.
+/// Small integers, so that every product and every sum over K = 256 is exact in f16 and f32.
 pub fn numbers(count: usize, seed: usize) -> Vec<f32> {
     (0..count)
         .map(|i| ((i + seed).wrapping_mul(2_654_435_761) >> 13) % 5)
@@ -19,7 +19,7 @@ pub fn as_f16(values: &[f32]) -> Vec<u8> {
         .collect()
 }
 
-/// The sums are exact in f32, so that rounding them once, here as there, gives the same bits.
+/// The sums are exact in f32, so rounding them once gives the same bits here and there.
 fn as_bf16(values: &[f32]) -> Vec<u8> {
     values
         .iter()
@@ -34,7 +34,7 @@ fn as_f32(values: &[f32]) -> Vec<u8> {
         .collect()
 }
 
-/// Not square, so that swapped dimensions show.
+/// Not square, so that swapped dimensions are detected.
 const SHAPE: [usize; 3] = [256, 128, 192];
 
 /// A, B and C = A B on the host.

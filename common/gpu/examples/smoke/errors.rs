@@ -1,4 +1,4 @@
-//! What is refused, and that the GPU works on.
+//! Errors, and that the GPU remains usable after them.
 use gpu::{Context, GpuError, KernelArg};
 
 use super::launches::{ADD, plain};

@@ -1,4 +1,4 @@
-//! Memory, and kernels with their launches.
+//! Memory, kernels and launches.
 use gpu::{Context, GpuError, KernelArg, LaunchConfig};
 
 use super::{Outcome, ensure};
@@ -28,7 +28,7 @@ pub fn memory(gpu: &Context) -> Outcome {
     Ok("upload, write, fill, alloc and download".into())
 }
 
-/// out[i] = in[i] + n, one block of 256 threads a 256 elements.
+/// out[i] = in[i] + n, with one block of 256 threads per 256 elements.
 pub const ADD: &str = "
 .version 7.0
 .target sm_80
@@ -94,7 +94,7 @@ pub fn kernel(gpu: &Context) -> Outcome {
         "implausible attributes",
     )?;
     Ok(format!(
-        "{} registers, {} + {} bytes, up to {} threads, {blocks} blocks of 256 a multiprocessor",
+        "{} registers, {} + {} bytes, up to {} threads, {blocks} blocks of 256 threads per SM",
         add.registers(),
         add.static_shared(),
         add.local_bytes(),

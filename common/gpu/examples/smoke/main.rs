@@ -1,5 +1,4 @@
-//! Exercises everything in this crate that needs a GPU. Prints a line for each step; exits 1 if any
-//! failed.
+//! Exercises every part of this crate that needs a GPU. Prints a line for each step; exits with 1 if any step failed.
 //!
 //! `cargo run -p gpu --example smoke`
 mod compiling;

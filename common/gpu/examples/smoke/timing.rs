@@ -1,4 +1,4 @@
-//! Contestants interleaved, and the sensors meanwhile.
+//! Interleaved contestants, and the sensors during the measurement.
 use std::time::Duration;
 
 use gpu::{

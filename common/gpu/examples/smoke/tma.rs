@@ -1,4 +1,4 @@
-//! A tile by TMA, with a tensor map.
+//! A tile loaded by TMA, with a tensor map.
 use gpu::{Context, Element, Fill, KernelArg, Swizzle, TensorMap};
 
 use super::launches::plain;

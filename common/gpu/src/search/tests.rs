@@ -1,7 +1,7 @@
 use super::*;
 use std::fs;
 
-/// A folder with these empty files in it, removed with this value.
+/// A folder with these empty files, removed on drop.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -78,7 +78,7 @@ fn headers_are_found_beside_the_library_or_in_a_wheel_of_their_own() -> std::io:
     Ok(())
 }
 
-/// What is there does not load: that it is named shows that it was found.
+/// The files cannot be loaded; that the error names one shows that it was found.
 #[test]
 fn the_folder_that_get_nvrtc_fills_will_do() -> std::io::Result<()> {
     let root = Folder::new("only", &["nvidia/cu13/lib/libnvrtc.so.13"])?;

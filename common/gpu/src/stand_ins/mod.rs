@@ -1,13 +1,13 @@
-//! What stands in for the headers of a host's C and C++ library, of which NVRTC has none: what device code needs of them,
-//! and nothing of the rest.
+//! Stand-ins for the headers of a host's C and C++ library, which NVRTC does not have: only the parts that device code
+//! needs.
 //!
 //! | headers | stand-in |
 //! | --- | --- |
 //! | `<cstdint>`, `<cstddef>`, `<climits>`, `<cfloat>`, `<cmath>`, `<cassert>`, `<algorithm>` | the files beside this one |
 //! | `<type_traits>`, `<limits>`, `<utility>` … | `std::` names from CUDA's own `cuda/std/`, where it is installed |
-//! | `<cstdio>`, `<cstdlib>`, `<iostream>`, `<vector>` … | empty: `printf`, `malloc` and `memcpy` NVRTC knows without a header |
+//! | `<cstdio>`, `<cstdlib>`, `<iostream>`, `<vector>` … | empty: NVRTC has `printf`, `malloc` and `memcpy` built in |
 
-/// The header of this name, if it is one of a host's library.
+/// The text of this header, if it belongs to a host library.
 pub(crate) fn text(name: &str) -> Option<String> {
     let of_file = FILES.iter().find(|(names, _)| names.contains(&name));
     if let Some((_, text)) = of_file {

@@ -79,9 +79,9 @@ pub enum Command {
     Sanitize,
     /// Predict the time on an H200 and where the clocks go, without a GPU; if there is a GPU, show its time as well
     Time(Time),
-    /// Time it on a GPU, against cuBLAS in the same run
+    /// Time it on a GPU, interleaved with cuBLAS
     Bench(Bench),
-    /// Show which of the kernel's tiles is taken at each size, and run nothing
+    /// Show which of the kernel's tiles is used at each size, and run nothing
     Tiles(Sizes),
 }
 
@@ -92,7 +92,7 @@ pub struct Time {
     /// prediction
     #[arg(long, value_name = "FILE.svg|FILE.json|-")]
     pub timeline: Option<PathBuf>,
-    /// What would be, if a constant of the card were another, such as latency.dram=900; clock/cards/h200.toml names them
+    /// What if: replace a constant of the card, such as latency.dram=900; clock/cards/h200.toml names them
     #[arg(long = "set", value_name = "NAME=VALUE", value_parser = constant)]
     pub constants: Vec<(String, f64)>,
     /// Predict from list-scheduled PTX, as on a machine without ptxas: less exact
@@ -105,11 +105,11 @@ pub struct Time {
 pub struct Bench {
     #[command(flatten)]
     pub sizes: Sizes,
-    /// About a second a size: compared with cuBLAS only, and without the regime that rests between samples
+    /// About a second per size: compare with cuBLAS only, and skip the regime with rests between samples
     #[arg(long)]
     pub quick: bool,
-    /// Interleave for a second, then run each contestant alone for 5 seconds: its speed at its own clock, and its
-    /// energy
+    /// Interleave for a second, then run each contestant alone for 5 seconds: its speed at the clock where it settles,
+    /// and its energy
     #[arg(long, conflicts_with = "quick")]
     pub alone: bool,
 }

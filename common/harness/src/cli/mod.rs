@@ -49,10 +49,11 @@ pub fn main_with(rung: &Rung, words: &[&str], out: &mut dyn Write) -> u8 {
     error.0
 }
 
-/// The settings and the device that these words ask for, the first of which is the program's name; for what is no command.
+/// The settings and the device for these words, the first of which is the program's name; for code that runs no
+/// command.
 ///
 /// # Errors
-/// If they are no command line, in clap's words; if there is no such device.
+/// If they are not a valid command line, with clap's message; if the device does not exist.
 pub fn asked(
     rung: &Rung,
     words: &[&str],

@@ -41,7 +41,7 @@ pub struct TimeReport {
     /// Why list-scheduled PTX stands in for ptxas's machine code; absent if it does not.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub listed: Option<String>,
-    /// The errors of the predictions of rungs: of those from PTX, if this is one.
+    /// The prediction errors for rungs; for a prediction from PTX, the errors of those.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<Errors>,
     /// A GPU's measurement, if there is a GPU.
@@ -192,7 +192,7 @@ pub struct Line {
 }
 
 impl TimeReport {
-    /// Of a prediction.
+    /// Converts a prediction.
     pub fn new(prediction: &Prediction) -> Self {
         let (estimate, card) = (&prediction.estimate, &prediction.card);
         let simulation = &estimate.simulation;
@@ -260,7 +260,8 @@ impl TimeReport {
 }
 
 impl Prediction {
-    /// The source line on which warps spend most clocks, such as `kernel.cu:97`; its part of them all, and why most of it.
+    /// The source line on which warps spend most clocks, such as `kernel.cu:97`, with its fraction of all clocks and
+    /// the main stall reason.
     pub fn slowest_line(&self) -> Option<(String, f64, Stall)> {
         let line = lines(self).into_iter().next()?;
         Some((line.source, line.share, line.mostly))
@@ -299,7 +300,7 @@ fn lines(prediction: &Prediction) -> Vec<Line> {
     lines
 }
 
-/// Two steps of the warps of one SM, for programs.
+/// Two loop iterations of the warps of one SM, for programs.
 #[derive(Serialize)]
 struct Timeline<'a> {
     /// Clocks from the start of the first CTA.
@@ -309,7 +310,7 @@ struct Timeline<'a> {
     spans: &'a [clock::Span],
     /// Events of pipes, copies and mbarriers.
     activities: &'a [clock::Activity],
-    /// What `time --json` says of the whole launch.
+    /// `time --json` for the whole launch.
     time: TimeReport,
 }
 
@@ -317,8 +318,8 @@ struct Timeline<'a> {
 /// with the path `-`, only its timeline is returned, as SVG or JSON.
 ///
 /// # Errors
-/// If no wait of its warps repeats, so that there are no steps to draw; if the path has another extension, or cannot
-/// be written.
+/// If no wait of the warps repeats, so that there are no iterations to draw; if the path has another extension, or
+/// cannot be written.
 pub fn predicted(of: &Prediction, as_json: bool, picture: Option<&Path>) -> Result<String> {
     if let Some(path) = picture {
         let no_steps = "no wait of its warps repeats, so there are no steps to draw";

@@ -1,8 +1,8 @@
-//! Each contestant by itself: its speed at a clock of its own, and the energy that it takes.
+//! Each contestant alone: its speed at the clock where it settles, and its energy.
 //!
-//! Interleaved, contestants change every few milliseconds, and the card's power controller takes 20 to 50 ms to settle: all
-//! of them run at one clock, and a ratio is one of clocks for the same work. By itself for seconds, each settles at its own
-//! clock. At the power limit its speed is that limit divided by its energy for a FLOP.
+//! Interleaved contestants alternate every few milliseconds, but the card's power controller takes 20 to 50 ms to
+//! settle, so all of them run at the same clock, and ratios compare clocks for the same work. Alone for seconds, each
+//! contestant settles at its own clock. At the power limit its speed is that limit divided by its energy per FLOP.
 use gpu::{Contestant, DeviceInfo, Samples, Telemetry, Timing, alternate};
 use serde::{Deserialize, Serialize};
 
@@ -10,22 +10,22 @@ use super::contest::lt_without_number;
 use super::sustained::Sustained;
 use crate::{Result, Size};
 
-/// What the tensor cores of an SM do in a clock, in FLOP of f16 with f32 sums: an m64n256k16 of `wgmma` takes 128 clocks
+/// FLOP that the tensor cores of an SM compute per clock in f16 with f32 sums: an m64n256k16 `wgmma` takes 128 clocks
 /// (measured: `wgmma` in ceilings.csv).
 pub const TENSOR_FLOP_PER_CLOCK: f64 = 4096.0;
 
-/// How long a contestant runs before it is measured, in milliseconds: clock and power settle.
+/// How long a contestant runs before it is measured, in milliseconds, so that clock and power settle.
 const LEAD_MS: f64 = 500.0;
-/// How long it is measured, in milliseconds.
+/// Duration of the measurement in milliseconds.
 const MEASURED_MS: f64 = 2000.0;
-/// How long a sample is, in milliseconds.
+/// Duration of a sample in milliseconds.
 const SAMPLE_MS: f64 = 100.0;
-/// How long a graph is, in milliseconds, where there is one: what passes between two is then a small part of a sample.
+/// Duration of a graph in milliseconds, if graphs are used: long enough that the gap between two graphs hardly matters.
 const GRAPH_MS: f64 = 5.0;
-/// The fewest samples, of a contestant that takes long for one launch.
+/// The minimum number of samples, for a contestant with long launches.
 const FEWEST_ROUNDS: usize = 3;
 
-/// What a contestant does by itself.
+/// The measurement of a contestant alone.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub struct Alone {
     /// As in [`Contest`](super::contest::Contest).
@@ -34,29 +34,29 @@ pub struct Alone {
     pub kernel: Option<String>,
     /// In TFLOP/s.
     pub tflops: f64,
-    /// The SMs' clock, in MHz, as the SMs counted it.
+    /// The SM clock in MHz, as counted by the SMs.
     pub sm_mhz: Option<f64>,
     /// Power of the whole card, in watts, by NVML's energy counter.
     pub watts: Option<f64>,
-    /// Energy of the whole card for a FLOP, in picojoules.
+    /// Energy of the whole card per FLOP, in picojoules.
     pub pj_per_flop: Option<f64>,
-    /// FLOP as a fraction of what the tensor cores can do in as many clocks; only where that is known, on sm_90.
+    /// FLOP as a fraction of what the tensor cores can compute in the same clocks; only for sm_90, where that is known.
     pub tensor_cores_busy: Option<f64>,
 }
 
-/// What a contestant did by itself, once.
+/// One pass of a contestant alone.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Pass {
-    /// The mean of a launch, in milliseconds.
+    /// The mean time of a launch in milliseconds.
     pub ms: f64,
-    /// The SMs' clock, in MHz.
+    /// The SM clock in MHz.
     pub mhz: Option<f64>,
     /// Power, in watts.
     pub watts: Option<f64>,
 }
 
 impl Alone {
-    /// The means over `passes`, at least one, of launches of so many FLOP each.
+    /// The means over `passes`, at least one, with this many FLOP per launch.
     pub fn new(
         name: &str,
         kernel: Option<String>,
@@ -87,9 +87,9 @@ impl Alone {
     }
 }
 
-/// Runs each contestant by itself for seconds, and again in reverse order, so that a card that warms up favours nobody.
-/// For each, what it did the first and the second time. `base` says whether launches are a graph, and over how many sets
-/// of buffers they rotate.
+/// Runs each contestant alone for seconds, and then again in reverse order, so that a warming card does not favour one
+/// of them. Returns the first and the second pass of each. `base` says whether launches are a graph, and how many sets
+/// of buffers to rotate.
 ///
 /// # Errors
 /// If a launch fails.
@@ -109,8 +109,8 @@ pub fn passes(
     Ok(first.into_iter().zip(second).map(Into::into).collect())
 }
 
-/// What each contestant of a bench does by itself. Of cuBLASLt's algorithms, the fastest the first time is reported by the
-/// second time alone: what decides is not what is reported.
+/// Measures each contestant of a bench alone. Of cuBLASLt's algorithms, the fastest in the first pass is reported, by
+/// its second pass only, so that the samples that select an algorithm are not the ones that are reported.
 ///
 /// # Errors
 /// If a launch fails.
@@ -129,7 +129,7 @@ pub fn measure(
     Ok(reported(&names, &passes).into_iter().map(report).collect())
 }
 
-/// The contestants that are reported: each one's place, its name, and the passes that are reported of it.
+/// The contestants to report: index, name, and the passes to report.
 fn reported<'a>(names: &[&'a str], passes: &'a [[Pass; 2]]) -> Vec<(usize, &'a str, &'a [Pass])> {
     let all = || names.iter().zip(passes).enumerate();
     let algorithms = all().filter(|(_, (name, _))| lt_without_number(name).is_some());
@@ -144,10 +144,10 @@ fn reported<'a>(names: &[&'a str], passes: &'a [[Pass; 2]]) -> Vec<(usize, &'a s
         .collect()
 }
 
-/// The lead, then what is measured.
+/// The lead, then the measurement.
 fn pass(gpu: &gpu::Context, contestant: &Contestant<'_>, timing: &Timing) -> Result<Pass> {
     let contestant = std::slice::from_ref(contestant);
-    // So many that, with the sample that `alternate` does not keep, they take as long as the lead.
+    // Enough launches that, together with the sample that `alternate` discards, they take as long as the lead.
     let sample_ms = MEASURED_MS / timing.rounds as f64;
     let lead = Timing {
         rounds: whole(LEAD_MS / sample_ms) - 1,
@@ -168,7 +168,7 @@ fn pass(gpu: &gpu::Context, contestant: &Contestant<'_>, timing: &Timing) -> Res
     })
 }
 
-/// Samples of about 100 ms, for two seconds, of a contestant that takes `ms` milliseconds for a launch.
+/// Samples of about 100 ms for two seconds, for a contestant that takes `ms` milliseconds per launch.
 fn plan(ms: f64, base: &Timing) -> Timing {
     let ms = ms.max(1e-4);
     let (launches, repeats) = match base.graph {
@@ -182,7 +182,7 @@ fn plan(ms: f64, base: &Timing) -> Timing {
     let sample_ms = (launches * repeats) as f64 * ms;
     Timing {
         rounds: whole(MEASURED_MS / sample_ms).max(FEWEST_ROUNDS),
-        // A graph's, so that the GPU is busy while the host makes the graph.
+        // Use a graph, so that the GPU is busy while the host creates it.
         warmup: if base.graph { launches } else { 1 },
         launches_per_sample: launches,
         repeats,
@@ -190,12 +190,12 @@ fn plan(ms: f64, base: &Timing) -> Timing {
     }
 }
 
-/// The nearest whole number, at least 1.
+/// The nearest integer, at least 1.
 fn whole(number: f64) -> usize {
     (number.round() as usize).max(1)
 }
 
-/// The contestants of one size by themselves, for a terminal.
+/// The contestants of one size measured alone, for a terminal.
 pub fn table(all: &[Alone]) -> Vec<String> {
     let rows: Vec<Vec<String>> = all
         .iter()
@@ -210,10 +210,10 @@ pub fn table(all: &[Alone]) -> Vec<String> {
     lines
 }
 
-/// What [`cells`] are.
+/// The columns of [`cells`].
 pub const COLUMNS: [&str; 5] = ["TFLOP/s", "SM MHz", "W", "pJ/FLOP", "tensor cores busy"];
 
-/// What was measured of a contestant, for a table.
+/// A contestant's measurement, for a table.
 pub fn cells(of: &Alone) -> Vec<String> {
     let or_dash = |cell: Option<String>| cell.unwrap_or_else(|| "-".into());
     vec![
@@ -271,7 +271,7 @@ mod tests {
         let busy = alone.tensor_cores_busy.expect("it is known of sm_90");
         assert!((busy - 650e12 / most).abs() < 1e-12, "{busy}");
 
-        // Without a counter of energy, and on a GPU whose tensor cores have another speed.
+        // Without an energy counter, and on a GPU with tensor cores of another speed.
         let without = Pass {
             watts: None,
             ..pass(2.0)

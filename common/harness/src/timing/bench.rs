@@ -1,4 +1,4 @@
-//! How fast: the kernel and cuBLAS interleaved, in one process, on the same buffers.
+//! Benchmarks: the kernel and cuBLAS interleaved, in one process, on the same buffers.
 use gpu::{Contestant, Cublas, CublasLt, Elements, GpuError, Telemetry};
 use half::f16;
 use rayon::prelude::*;
@@ -16,18 +16,18 @@ use crate::problem::{from_bytes, to_bytes};
 use crate::verify::against_cublas;
 use crate::{Host, Result, Size, Verification};
 
-/// How much of it.
+/// How much to measure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effort {
-    /// A second, against `cublasGemmEx` in f16.
+    /// One second, compared with `cublasGemmEx` in f16.
     Run,
-    /// Some seconds, against all baselines.
+    /// Several seconds, compared with all baselines.
     Bench,
-    /// A second as in [`Effort::Run`]; then each contestant by itself, half a minute together.
+    /// One second as in [`Effort::Run`]; then each contestant alone, half a minute in total.
     Alone,
 }
 
-/// How fast the kernel is, and its baselines beside it.
+/// The speed of the kernel and its baselines.
 #[derive(Clone, Debug, Serialize)]
 pub struct Time {
     /// The kernel's median.
@@ -38,26 +38,26 @@ pub struct Time {
     pub of_cublas: Option<f64>,
     /// Samples of each contestant.
     pub rounds: usize,
-    /// Launches that a sample is the mean of.
+    /// Launches that each sample averages over.
     pub launches_per_sample: usize,
     /// Whether those launches were one graph.
     pub graph: bool,
-    /// Sets of buffers taken in rotation, more than twice the L2 together.
+    /// Sets of buffers to rotate over, together more than twice the size of the L2.
     pub buffer_sets: usize,
     /// The kernel first, then the baselines.
     pub contestants: Vec<Contest>,
     /// How many of cuBLASLt's algorithms were tried, if it took part.
     pub algorithms: Option<usize>,
-    /// The same with rests between the samples; of a bench only, and of kernels with tensor cores.
+    /// The same with rests between the samples; only in a bench, and only for kernels that use tensor cores.
     pub cool: Option<Regime>,
-    /// What each contestant did by itself, if that was asked for.
+    /// Each contestant alone, if requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub alone: Option<Vec<Alone>>,
-    /// What a block takes of an SM.
+    /// The resources that a block takes of an SM.
     pub resources: Resources,
 }
 
-/// The sizes that are timed where none are asked for.
+/// The sizes to time by default.
 pub const SIZES: [Size; 6] = [
     Size::cube(512),
     Size::cube(1024),
@@ -67,10 +67,11 @@ pub const SIZES: [Size; 6] = [
     Size::cube(16384),
 ];
 
-/// So many of cuBLASLt's algorithms take part in a bench: the fastest of a first look at all that its heuristic offers.
+/// How many of cuBLASLt's algorithms take part in a bench: the fastest in a first look at all that its heuristic
+/// offers.
 pub const ALGORITHMS: usize = 3;
 
-/// Times a kernel whose C was found right, on the matrices of `first` and as many more sets as are needed.
+/// Times a kernel whose C is correct, on the matrices of `first` and on as many more sets as needed.
 ///
 /// # Errors
 /// If a launch fails.
@@ -103,7 +104,7 @@ pub fn time(
         }
         _ => None,
     };
-    // A kernel that leaves the tensor cores alone has cuBLAS's f32 GEMM as its equal.
+    // The fair baseline of a kernel without tensor cores is cuBLAS's f32 GEMM.
     let cuda_cores_only = effort == Effort::Bench && !kernel.tensor_cores;
     let mut f32_sets = Vec::new();
     if cuda_cores_only && cublas.is_some() {
@@ -141,7 +142,7 @@ pub fn time(
 
     let size = problem.size;
     let sustained = sustained::measure(gpu, &contestants, size, buffer_sets, effort)?;
-    // Without tensor cores, a kernel does not reach the power limit.
+    // Without tensor cores a kernel does not reach the power limit.
     let has_cool = effort == Effort::Bench && kernel.tensor_cores;
     let measure = || cool::measure(gpu, &contestants, &sustained, size);
     let cool = has_cool.then(measure).transpose()?;
@@ -179,7 +180,7 @@ pub fn time(
     Ok((time, sensors))
 }
 
-/// What the kernel takes of an SM.
+/// The resources that the kernel takes of an SM.
 fn resources(
     gpu: &gpu::Context,
     function: &gpu::Function,
@@ -201,7 +202,7 @@ fn resources(
     })
 }
 
-/// Compares every element of C with cuBLAS's; adds to what was `found`.
+/// Compares every element of C with cuBLAS's; adds to `found`.
 ///
 /// # Errors
 /// If cuBLAS fails.
@@ -258,11 +259,11 @@ pub fn contestant<'a>(
     }
 }
 
-/// Sets of A, B and C that together exceed twice the L2, at least two, at most half the memory.
+/// Sets of A, B and C: at least two, together larger than twice the L2, and at most half the memory.
 pub fn sets(padded: Size, l2_bytes: u64, memory_bytes: u64) -> usize {
     let set = 2 * padded.elements().iter().sum::<u64>();
     let wanted = 2 * l2_bytes / set + 1;
-    // The f32 copies of a set take twice its space.
+    // The f32 copies of a set take twice as much memory.
     let room = memory_bytes / 2 / (3 * set);
     wanted.max(2).min(room.max(1)) as usize
 }

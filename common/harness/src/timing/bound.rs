@@ -1,5 +1,5 @@
-//! What limits a kernel: the clocks that a block takes of each resource of its SM, if that resource
-//! never rests. The largest is the prediction; nothing that happens at a time makes a kernel faster than it.
+//! What limits a kernel: for each resource of an SM, the clocks that a block needs if that resource is never idle. The
+//! largest number is the prediction; overlap cannot make a kernel faster than that.
 use emulator::Demand;
 use serde::Serialize;
 
@@ -12,48 +12,48 @@ use crate::{Error, Host, Result, Rung, Settings, Size, Target, Tile, choose};
 /// The bound of a kernel on a full card.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Bound {
-    /// The problem that it is for.
+    /// The problem that it applies to.
     pub size: String,
-    /// The part of C that a block computes at a time, such as `128x256`.
+    /// The tile of C that a block computes at a time, such as `128x256`.
     pub tile: String,
     /// The GPU whose ceilings these are.
     pub gpu: String,
-    /// Its clock in MHz.
+    /// The SM clock in MHz.
     pub sm_mhz: f64,
-    /// What every block asks for, resource by resource.
+    /// The work of a block for each resource.
     pub resources: Vec<Use>,
-    /// The resource that takes the most clocks.
+    /// The resource that needs the most clocks.
     pub limited_by: &'static str,
-    /// TFLOP/s that the kernel cannot exceed.
+    /// The TFLOP/s that the kernel cannot exceed.
     pub tflops: f64,
-    /// The same as a fraction of cuBLAS's f16 GEMM as recorded with the ceilings.
+    /// The same as a fraction of cuBLAS's f16 GEMM, as recorded with the ceilings.
     pub of_cublas: f64,
-    /// Blocks that an SM holds: one waits while another works.
+    /// Resident blocks per SM: while one waits, another works.
     pub occupancy: AtMost,
-    /// What a GPU did, where there is one.
+    /// The measurement of a GPU, if there is one.
     pub measured: Option<Measured>,
 }
 
 /// One resource.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Use {
-    /// Its name.
+    /// The resource's name.
     pub resource: &'static str,
-    /// What a block asks of it, on average.
+    /// The work of a block, on average.
     pub amount: f64,
-    /// What is counted.
+    /// The unit of the work.
     pub unit: &'static str,
-    /// What it does in a clock for one SM.
+    /// Its rate for one SM, per clock.
     pub per_clock: f64,
-    /// The clocks that a block therefore takes of it, at least.
+    /// The clocks that a block needs at least.
     pub clocks: f64,
-    /// TFLOP/s of the whole card, if only this limited it.
+    /// TFLOP/s of the whole card if only this resource were limiting.
     pub tflops: f64,
-    /// Whether it takes part in the prediction: the upper end of an interval does not.
+    /// Whether it takes part in the prediction; the upper end of an interval does not.
     pub limits: bool,
 }
 
-/// The kernel on a GPU, at the same size.
+/// The kernel's measurement on a GPU, at the same size.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Measured {
     /// The GPU.
@@ -62,26 +62,26 @@ pub struct Measured {
     pub tflops: f64,
     /// As a fraction of cuBLAS's f16 GEMM, timed interleaved with it.
     pub of_cublas: Option<f64>,
-    /// What a block takes of an SM.
+    /// The resources that a block takes of an SM.
     pub resources: Resources,
 }
 
-/// Of each resource: its name, its ceiling, what is counted, how much a block asks for, whether it limits.
+/// For each resource: name, ceiling, unit, work of a block, whether it limits.
 type Asked = (&'static str, &'static str, &'static str, f64, bool);
 
-/// More than this is not emulated for a bound: it would take minutes.
+/// Larger problems are not emulated for a bound, because it would take minutes.
 const MOST_FLOP: f64 = 1e11;
 
 impl Bound {
-    /// The bound of the rung's kernel at the size of these settings. Two by two tiles of C are emulated, of the whole
-    /// depth: what a block does depends on K alone.
+    /// The bound of the rung's kernel at the size of these settings. It emulates two by two tiles of C with the full K,
+    /// because the work of a block depends only on K.
     ///
     /// # Errors
-    /// If they are too large for that, or the kernel goes wrong on them; if the ceilings cannot be read.
+    /// If the tiles are too large for that, or the kernel fails on them; if the ceilings cannot be read.
     pub fn new(rung: &Rung, settings: &Settings, target: &Target) -> Result<Self> {
         let size = settings.size;
         let source = choose::source(rung, target, &settings.kernel, size)?;
-        // The tile is known when the kernel is loaded, and the problem that is emulated when the tile is.
+        // The tile is known once the kernel is loaded, and the problem to emulate once the tile is known.
         let tile = Host::new(rung, settings, target, Some(source.clone()))?
             .compile("gemm")?
             .spec
@@ -106,7 +106,7 @@ impl Bound {
         }
         let function = &finished.kernel.function;
         let demand = Demand::new(function.instructions(), &report.counters);
-        // A block that stays on the card takes several tiles: each counts as a block.
+        // A persistent block computes several tiles; each counts as a block.
         let blocks = f64::from(part.m / tile.bm) * f64::from(part.n / tile.bn);
         let spec = &finished.kernel.spec;
         let shared = function.static_shared().saturating_add(spec.dynamic_shared);
@@ -121,7 +121,7 @@ impl Bound {
         )
     }
 
-    /// From what `blocks` blocks asked for that compute C's tiles of a problem of this size.
+    /// From the work of `blocks` blocks that compute C's tiles of a problem of this size.
     fn of(
         demand: Demand,
         blocks: f64,
@@ -135,7 +135,7 @@ impl Bound {
         let flop = size.flop() / all_blocks;
         let per_block = |amount: u64| amount as f64 / blocks;
 
-        // Each block needs its rows of A and columns of B once, and writes its tile of C: f16, two bytes each.
+        // Each block needs its rows of A and columns of B once, and writes its tile of C: f16, two bytes per element.
         let [bm, bn, k] = [tile.bm, tile.bn, padded.k].map(f64::from);
         let needed = 2.0 * ((bm + bn) * k + bm * bn);
         let most = per_block(demand.l2_bytes);
@@ -196,7 +196,7 @@ impl Bound {
             .map(resource)
             .collect::<Result<Vec<_>>>()?;
         if most <= least {
-            // Nothing could be reused: the interval is a point.
+            // Nothing can be reused, so the interval is a point.
             resources.retain(|one| one.limits);
             for one in &mut resources {
                 if one.resource.starts_with("L2") {
@@ -285,7 +285,7 @@ impl Bound {
     }
 }
 
-/// Two by two tiles of C, or what there is of them, of the whole depth.
+/// Two by two tiles of C, or as many as there are, with the full K.
 fn part(size: Size, tile: Tile) -> Size {
     Size {
         m: size.m.min(tile.bm.saturating_mul(2)),
@@ -363,12 +363,12 @@ mod tests {
         assert_eq!(clocks(&bound, "FMA lanes"), None);
         assert_eq!(clocks(&bound, "mma.sync"), Some(8.0));
         assert_eq!(clocks(&bound, "L1 data pipe"), Some(400.0));
-        // 2 * (24 * 64 + 128) bytes are needed; 16,000 are asked for.
+        // 2 * (24 * 64 + 128) bytes are needed; 16,000 are requested.
         assert_eq!(clocks(&bound, "L2, all reuse in L1"), Some(3328.0 / 32.0));
         assert_eq!(clocks(&bound, "L2, no reuse in L1"), Some(500.0));
         // 3 * 64 * 64 elements of two bytes over 32 blocks, 10 bytes a clock.
         assert_eq!(clocks(&bound, "DRAM"), Some(76.8));
-        // The upper end of the L2's interval is the largest, and limits nothing.
+        // The upper end of the L2's interval is the largest number, but it limits nothing.
         assert_eq!(bound.limited_by, "L1 data pipe");
         // 16,384 FLOP in 400 clocks of a nanosecond.
         assert!((bound.tflops - 0.04096).abs() < 1e-9, "{}", bound.tflops);

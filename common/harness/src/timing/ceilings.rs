@@ -1,13 +1,13 @@
-//! What an SM can do in a clock: the ceilings that a kernel's bound is held against.
+//! The peak rate of each resource of an SM, per clock: the ceilings for a kernel's bound.
 //!
-//! `cargo ladder ceilings` measures them (`measure`), with a kernel of a page for each resource beside this file.
-//! What it wrote on an H200 and on an H100 is committed under results/ and is all that [`Ceilings`] reads: no ceiling
-//! stands anywhere else.
+//! `cargo ladder ceilings` measures them (`measure`), with a short kernel for each resource beside this file. The
+//! records of an H200 and of an H100 are committed under results/, and [`Ceilings`] reads only those: no ceiling is
+//! defined anywhere else.
 use serde::{Deserialize, Serialize};
 
 use crate::{Error, Result};
 
-/// The records, by their place in the workspace, with their text.
+/// The records: path in the workspace and text.
 pub const RECORDS: [(&str, &str); 2] = [
     (
         "results/h200/ceilings.json",
@@ -27,9 +27,9 @@ pub const RECORD: &str = RECORDS[0].0;
 pub struct Ceilings {
     /// The GPU's name.
     pub gpu: String,
-    /// Its SMs.
+    /// Number of SMs.
     pub multiprocessors: u32,
-    /// Their highest clock, in MHz: what turns clocks into seconds.
+    /// The highest SM clock in MHz, which converts clocks to seconds.
     pub sm_mhz: f64,
     /// cuBLAS, f16 with f32 sums, at 4096: TFLOP/s.
     pub cublas_tflops: f64,
@@ -42,16 +42,16 @@ pub struct Ceilings {
 pub struct Rate {
     /// `issue`, `fma`, `mma_sync`, `wgmma`, `shared`, `l2` or `dram`: the name of its kernel beside this file.
     pub name: String,
-    /// What is counted.
+    /// The unit.
     pub unit: String,
-    /// So much of it a clock and SM, if all SMs ask.
+    /// The rate per clock and SM, with all SMs active.
     pub per_clock: f64,
-    /// Where the figure is from.
+    /// The source of the number.
     pub source: String,
 }
 
 impl Ceilings {
-    /// Those that bounds are computed with.
+    /// The ceilings that bounds are computed with.
     ///
     /// # Errors
     /// [`Error::Ceilings`] if the record cannot be read.
@@ -59,7 +59,7 @@ impl Ceilings {
         Self::parse(RECORDS[0])
     }
 
-    /// Those of this GPU, by its name; none if it is not recorded.
+    /// The ceilings of a GPU by its name; none if it is not recorded.
     ///
     /// # Errors
     /// [`Error::Ceilings`] if a record cannot be read.
@@ -85,17 +85,17 @@ impl Ceilings {
         Ok(ceilings)
     }
 
-    /// What an SM does in a clock.
+    /// The rate of a resource, per clock and SM.
     ///
     /// # Errors
-    /// [`Error::Ceilings`] if the record does not have it.
+    /// [`Error::Ceilings`] if the record does not have the resource.
     pub fn per_clock(&self, name: &str) -> Result<f64> {
         let rate = self.rates.iter().find(|rate| rate.name == name);
         rate.map(|rate| rate.per_clock)
             .ok_or_else(|| Error::Ceilings(RECORD, format!("it has no `{name}`")))
     }
 
-    /// All SMs together: so many of a thing a second, if each does `per_clock` of it a clock.
+    /// The rate of all SMs per second, if each has the rate `per_clock`.
     pub fn per_second(&self, per_clock: f64) -> f64 {
         per_clock * f64::from(self.multiprocessors) * self.sm_mhz * 1e6
     }
@@ -109,8 +109,8 @@ mod tests {
     fn the_record_has_every_ceiling() {
         let ceilings = Ceilings::recorded().expect("a record");
         assert!(ceilings.rates.iter().all(|rate| !rate.source.is_empty()));
-        // More than the hardware has would be a mistake in a kernel; a block's first clock is read when some of
-        // its warps are already at work, hence a thousandth.
+        // More than the hardware has would be a mistake in a kernel. The margin of a thousandth is needed because a
+        // block reads its first clock when some of its warps have already begun.
         for (name, most) in [
             ("issue", 4.0),
             ("fma", 128.0),

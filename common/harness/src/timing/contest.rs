@@ -1,4 +1,4 @@
-//! What the samples of a kernel and its baselines say.
+//! Evaluates the samples of a kernel and its baselines.
 use gpu::{Contestant, Samples};
 use serde::{Deserialize, Serialize};
 
@@ -6,9 +6,9 @@ use crate::Size;
 
 /// The kernel.
 pub const KERNEL: &str = "kernel";
-/// The baseline that sets the ratio.
+/// The baseline for the ratio.
 pub const CUBLAS: &str = "cuBLAS f16";
-/// The fastest algorithm of cuBLASLt. Several are timed; each has a number behind this name.
+/// The fastest algorithm of cuBLASLt. Several are timed, numbered after this name.
 pub const CUBLAS_LT: &str = "cuBLASLt f16";
 /// The same two for bf16 with both operands K-major.
 pub const CUBLAS_BF16_TN: &str = "cuBLAS bf16 TN";
@@ -20,26 +20,26 @@ pub const CUBLAS_F32: &str = "cuBLAS f32";
 /// One contestant.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Contest {
-    /// `kernel`, `cuBLAS f16`, `cuBLASLt f16` or `cuBLAS f32`; of bf16 `cuBLAS bf16 TN` or `cuBLASLt bf16 TN`.
+    /// `kernel`, `cuBLAS f16`, `cuBLASLt f16` or `cuBLAS f32`; for bf16 `cuBLAS bf16 TN` or `cuBLASLt bf16 TN`.
     pub name: String,
-    /// The library's kernels that this one launches, joined by ` + `; none of `kernel`, where the driver does not tell
-    /// names (before CUDA 12.3), and in older records.
+    /// The library kernels that it launches, joined by ` + `; absent for `kernel`, if the driver does not report names
+    /// (before CUDA 12.3), and in older records.
     #[serde(default)]
     pub kernel: Option<String>,
     /// The median of all samples.
     pub median_ms: f64,
-    /// A tenth of the samples lies below.
+    /// The 10th percentile of all samples.
     pub p10_ms: f64,
-    /// A tenth of the samples lies above.
+    /// The 90th percentile of all samples.
     pub p90_ms: f64,
     /// At the median.
     pub tflops: f64,
     /// The kernel's speed as a fraction of this one's: the median over the rounds.
     pub kernel_speed: f64,
-    /// The SMs' clock while this one ran, in MHz, as the SMs counted it: the median; older records have none.
+    /// The SM clock during its samples in MHz, as counted by the SMs: the median; absent in older records.
     #[serde(default)]
     pub sm_mhz: Option<f64>,
-    /// All samples, in the order of the rounds, to a tenth of a nanosecond; of cuBLASLt those of every other round.
+    /// All samples in the order of the rounds, to a tenth of a nanosecond; for cuBLASLt, those of every other round.
     pub samples_ms: Vec<f64>,
 }
 
@@ -48,28 +48,30 @@ pub fn lt_name(name: &str, number: usize) -> String {
     format!("{name} {number}")
 }
 
-/// The name without the number, if this is one of cuBLASLt's algorithms.
+/// The name without the number, if it is one of cuBLASLt's algorithms.
 pub(super) fn lt_without_number(name: &str) -> Option<&'static str> {
     [CUBLAS_LT, CUBLAS_LT_BF16_TN]
         .into_iter()
         .find(|lt| name.starts_with(lt))
 }
 
-/// What each contestant launches, as [`Contest::kernel`] has it. All of them have run before: a library may load kernels then.
+/// The kernels that each contestant launches, for [`Contest::kernel`]. All contestants have run before, since a library
+/// may load kernels in its first run.
 pub(super) fn kernels(gpu: &gpu::Context, contestants: &[Contestant<'_>]) -> Vec<Option<String>> {
     let of = |one: &Contestant<'_>| {
         if one.name == KERNEL {
             return None;
         }
-        // A timing is worth having without names.
+        // A timing is useful even without names.
         let names = gpu::kernels_of(gpu, || (one.enqueue)(0)).unwrap_or_default();
         (!names.is_empty()).then(|| names.join(" + "))
     };
     contestants.iter().map(of).collect()
 }
 
-/// The kernel's samples come first; `kernels` has what each contestant launches. Of cuBLASLt's algorithms, the one that was fastest in the even rounds is reported by
-/// the odd ones: what decides is not what is reported, or the luckiest would win.
+/// The kernel's samples come first; `kernels` has what each contestant launches. Of cuBLASLt's algorithms, the fastest
+/// in the even rounds is reported, by its odd rounds only: if the same samples selected and reported it, the luckiest
+/// would win.
 pub fn contests(samples: &[Samples], kernels: &[Option<String>], size: Size) -> Vec<Contest> {
     let Some(kernel) = samples.first() else {
         return Vec::new();
@@ -104,7 +106,7 @@ pub fn contests(samples: &[Samples], kernels: &[Option<String>], size: Size) -> 
     samples.iter().enumerate().filter_map(named).collect()
 }
 
-/// The samples of every other round, from the first or the second.
+/// The samples of every other round, starting with the first or the second.
 fn every_other(samples: &Samples, from: usize) -> Samples {
     let every_other = |all: &[f64]| all.iter().skip(from).step_by(2).copied().collect();
     Samples {

@@ -1,5 +1,5 @@
 //! The second regime of a bench: rests between the samples, so that the card is below its power limit when each begins.
-//! Public kernels are mostly timed like this; sustained load is what training looks like.
+//! Public kernels are mostly timed like this; training is sustained load.
 use std::time::Duration;
 
 use gpu::{Contestant, Samples, Telemetry, Timing, alternate};
@@ -8,17 +8,17 @@ use super::regime::Regime;
 use super::sustained::Sustained;
 use crate::{Result, Size};
 
-/// The GPU idles so many times as long as it works.
+/// How many times as long as it works the GPU rests.
 const REST: f64 = 8.0;
-/// And so long at least and at most, in milliseconds. A kernel that takes longer than this allows for leaves most of the
-/// card idle, so that it does not reach the power limit anyway.
+/// The shortest and the longest rest in milliseconds. A kernel for which the longest rest is too short leaves most of
+/// the card idle, so it does not reach the power limit anyway.
 const REST_MS: [f64; 2] = [10.0, 250.0];
-/// What all samples may take, in milliseconds, unless the fewest rounds take longer.
+/// The limit for all samples together in milliseconds, unless the minimum number of rounds takes longer.
 const BUDGET_MS: f64 = 2000.0;
-/// The fewest and the most samples of each contestant.
+/// The minimum and maximum number of samples per contestant.
 const ROUNDS: [usize; 2] = [10, 30];
 
-/// Times the contestants with rests, as long and as often as what they took without says.
+/// Times the contestants with rests; the number and length of samples and rests follow from their times without rests.
 ///
 /// # Errors
 /// If a launch fails.
@@ -39,14 +39,14 @@ pub fn measure(
     ))
 }
 
-/// A graph stays a graph; without one, a sample is as many launches as fit into a millisecond.
+/// A graph stays a graph; otherwise, a sample has as many launches as fit into a millisecond.
 fn plan(rough: &[Samples], sustained: &Timing) -> Timing {
     let slowest = rough.iter().map(Samples::median).fold(1e-3, f64::max);
     let launches = match sustained.graph {
         true => sustained.launches_per_sample,
         false => ((1.0 / slowest) as usize).clamp(1, 20),
     };
-    // The lead of a sample is as long as itself.
+    // The lead of a sample is as long as the sample.
     let busy_ms = |sample: &Samples| 2.0 * launches as f64 * sample.median();
     let [least_ms, most_ms] = REST_MS;
     let rest_ms = (REST * 2.0 * launches as f64 * slowest).clamp(least_ms, most_ms);

@@ -1,4 +1,4 @@
-//! What a GPU takes for a launch, to stand beside what was predicted.
+//! Measures a launch on a GPU, for comparison with its prediction.
 use gpu::{Timing, alternate};
 use serde::Serialize;
 
@@ -7,26 +7,26 @@ use crate::bench::contestant;
 use crate::device::{Arg, Device, Function, LaunchConfig, on_gpu};
 use crate::{Error, Result};
 
-/// How long the samples take together, in milliseconds.
+/// Duration of all samples together in milliseconds.
 const BUDGET_MS: f64 = 500.0;
-/// Launches shorter than this, in milliseconds, are timed as graphs: the host's time for each launch would count.
+/// Launches shorter than this, in milliseconds, are timed as graphs, because the host's time per launch would matter.
 const SHORT_MS: f64 = 0.2;
 
-/// What a GPU took.
+/// A GPU's measurement.
 #[derive(Clone, Debug, Serialize)]
 pub struct Measured {
     /// The GPU.
     pub gpu: String,
     /// The median, in milliseconds.
     pub milliseconds: f64,
-    /// The clock that its SMs counted meanwhile, in MHz.
+    /// The SM clock in MHz, as counted by the SMs.
     pub sm_mhz: Option<f64>,
-    /// Clocks of an SM.
+    /// Clocks per SM.
     pub clocks: Option<f64>,
 }
 
 impl Measured {
-    /// So many milliseconds at this clock.
+    /// From a time in milliseconds and a clock in MHz.
     pub fn new(gpu: &str, milliseconds: f64, sm_mhz: Option<f64>) -> Self {
         Self {
             gpu: gpu.to_owned(),
@@ -41,7 +41,7 @@ impl Measured {
     }
 }
 
-/// Times a launch on a GPU, again and again on the same buffers, which so are in the L2 if they fit.
+/// Times a launch on a GPU, repeatedly on the same buffers, which are therefore in the L2 if they fit.
 ///
 /// # Errors
 /// If the device is the emulator, or a launch fails.

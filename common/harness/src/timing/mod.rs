@@ -4,15 +4,15 @@
 //! | --- | --- |
 //! | `bench` | the kernel and cuBLAS, interleaved in one process |
 //! | `sustained`, `cool` | its two regimes: sample after sample, and with rests, so that the clock stays high |
-//! | `alone` | each contestant by itself: its own clock, and its joules |
-//! | `regime` | what was measured in one of them |
+//! | `alone` | each contestant alone: its own clock, and its energy |
+//! | `regime` | the measurements in one of them |
 //! | `contest` | what do the samples say? |
-//! | `occupancy` | what a block takes of an SM, and how many blocks fit |
+//! | `occupancy` | what does a block need, and how many fit on an SM? |
 //! | `ceilings`, `bound` | what limits a kernel, and how fast could it be at most? |
-//! | `predict` | how long does it take by the clock of the emulator? |
-//! | `measured` | and by a GPU's? |
-//! | `records` | how long did cuBLAS take, and how far have predictions been off? |
-//! | `provenance` | what do the numbers belong to? |
+//! | `predict` | how long does it take, by the clock model? |
+//! | `measured` | and on a GPU? |
+//! | `records` | how long did cuBLAS take, and how accurate are predictions? |
+//! | `provenance` | under which conditions were the numbers measured? |
 pub mod alone;
 pub mod bench;
 pub mod bound;

@@ -1,26 +1,26 @@
-//! What a block takes of an SM, and what therefore limits how many fit.
+//! The resources that a block takes of an SM, and how they limit the number of resident blocks.
 use serde::Serialize;
 
 use crate::table::{plural, thousands};
 
-/// What the driver says of a loaded kernel.
+/// The driver's information about a loaded kernel.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Resources {
-    /// Threads of a block.
+    /// Threads per block.
     pub threads: u32,
-    /// Registers of a thread.
+    /// Registers per thread.
     pub registers: u32,
-    /// Static and dynamic shared memory of a block, in bytes.
+    /// Static and dynamic shared memory per block, in bytes.
     pub shared_bytes: u32,
-    /// Bytes that a thread keeps in local memory, such as spilled registers.
+    /// Bytes of local memory per thread, for example for spilled registers.
     pub local_bytes: u32,
-    /// Blocks that fit onto an SM.
+    /// Resident blocks per SM.
     pub blocks_per_multiprocessor: u32,
-    /// What keeps more from fitting.
+    /// What limits that number.
     pub limited_by: Vec<&'static str>,
 }
 
-/// What one SM has (CUDA C++ Programming Guide, "Technical Specifications per Compute Capability").
+/// The resources of an SM (CUDA C++ Programming Guide, "Technical Specifications per Compute Capability").
 pub struct Sm {
     threads: u32,
     blocks: u32,
@@ -28,20 +28,20 @@ pub struct Sm {
     shared_bytes: u32,
 }
 
-/// 1 KiB of shared memory a block is the system's own.
+/// The system reserves 1 KiB of shared memory per block.
 const RESERVED: u32 = 1024;
 
-/// How many blocks an SM holds.
+/// How many blocks are resident on an SM.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct AtMost {
-    /// Blocks that fit.
+    /// Resident blocks.
     pub blocks: u32,
-    /// What keeps more from fitting.
+    /// What limits that number.
     pub limited_by: Vec<&'static str>,
 }
 
 impl Sm {
-    /// Of a GPU of this compute capability, which gives a block so much shared memory.
+    /// The limits of a GPU of this compute capability, where a block can have this much shared memory.
     pub fn new(compute_capability: (u32, u32), shared_per_block: u32) -> Self {
         let (threads, blocks) = match compute_capability {
             (8, 0) | (9 | 10, _) => (2048, 32),
@@ -57,10 +57,10 @@ impl Sm {
         }
     }
 
-    /// Blocks of `threads` threads with so many registers each, and so much shared memory.
+    /// Blocks of `threads` threads with this many registers per thread and this much shared memory.
     pub fn holds(&self, threads: u32, registers: u32, shared_bytes: u32) -> AtMost {
         let warps = threads.div_ceil(32).max(1);
-        // Registers are given out to warps, 256 at a time.
+        // Registers are allocated per warp, in units of 256.
         let of_a_warp = (registers * 32).next_multiple_of(256).max(256);
         let shared_bytes = shared_bytes.next_multiple_of(128) + RESERVED;
         let fit = [
@@ -76,7 +76,7 @@ impl Sm {
     }
 }
 
-/// What is known of an H100 without a GPU: how many registers a thread has is ptxas's choice.
+/// What is known about an H100 without a GPU; ptxas chooses the number of registers.
 pub fn at_most(threads: u32, shared_bytes: u32) -> AtMost {
     Sm::new((9, 0), 227 * 1024).holds(threads, 1, shared_bytes)
 }
@@ -117,7 +117,7 @@ mod tests {
 
     #[test]
     fn without_registers_the_others_limit() {
-        // 228 KiB hold 6 times 32 KiB and the system's one.
+        // 228 KiB hold six times 32 KiB plus the reserved 1 KiB.
         let one = at_most(128, 32 * 1024);
         assert_eq!((one.blocks, one.limited_by), (6, vec!["shared memory"]));
         let one = at_most(1024, 0);

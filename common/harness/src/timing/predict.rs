@@ -1,4 +1,4 @@
-//! How long a kernel takes by the clock of the emulator, without a GPU.
+//! Predicts how long a kernel takes, with the clock model and without a GPU.
 use std::collections::{BTreeMap, BTreeSet};
 
 use clock::{Card, Estimate, Launch, Listed, Read, Sharing, Spread};
@@ -13,46 +13,46 @@ use crate::run;
 use crate::source::machine_code;
 use crate::{Error, Host, Kernel, Result, Rung, Settings, Size, Source, Target, choose};
 
-/// Warp instructions that the CTAs of a wave execute together, at most, to show which addresses they share.
+/// The most warp instructions that the CTAs of a wave execute together to show which addresses they share.
 const WAVE_INSTRUCTIONS: u64 = 4_000_000;
-/// What is enough for that: this part of what a CTA executes, and so many at least.
+/// That is enough if it is this fraction of a CTA's instructions, and at least this many.
 const WAVE_PART: (u64, u64) = (16, 2_000);
 
-/// What the clock says of a launch.
+/// The clock model's prediction for a launch.
 #[derive(Clone, Debug)]
 pub struct Prediction {
-    /// What was launched.
+    /// The name of the launch.
     pub kernel: String,
     /// The problem, if it is a product of matrices.
     pub product: Option<Product>,
     /// The card.
     pub card: Card,
-    /// CTAs that an SM holds.
+    /// CTAs resident on an SM.
     pub resident: u32,
-    /// The machine code's PTX lines and opcodes, by which the estimate's lists are numbered.
+    /// The PTX lines and opcodes of the machine code; the estimate's lists are indexed by it.
     pub code: clock::MachineCode,
-    /// Why it is not ptxas's but list-scheduled PTX, which is less exact; none if it is ptxas's.
+    /// Why it is list-scheduled PTX, which is less exact, and not ptxas's machine code; none if it is ptxas's.
     pub listed: Option<String>,
-    /// Lines of the source by the line of the PTX that each begins at.
+    /// Source lines, by the PTX line where each begins.
     pub sources: BTreeMap<u32, String>,
     /// The estimate.
     pub estimate: Estimate,
-    /// The clocks of two steps, whose spans the estimate has.
+    /// The start and end of two loop iterations, whose spans the estimate has.
     pub window: Option<(f64, f64)>,
-    /// What a GPU took, if one was asked.
+    /// The measurement of a GPU, if requested.
     pub measured: Option<Measured>,
 }
 
-/// What a prediction is made from, and what it is to have.
+/// How to predict, and what to include.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Wish {
-    /// The spans of two steps.
+    /// Spans of two loop iterations.
     pub spans: bool,
-    /// Do without ptxas, as on a machine that does not have it.
+    /// Ignore ptxas, as on a machine that does not have it.
     pub from_ptx: bool,
 }
 
-/// ptxas's machine code, or PTX that is list-scheduled in its place, and why.
+/// ptxas's machine code, or list-scheduled PTX instead, and why.
 struct Code {
     machine: clock::MachineCode,
     listed: Option<(Listed, String)>,
@@ -86,22 +86,22 @@ impl Code {
 pub struct Product {
     /// The problem.
     pub size: Size,
-    /// The part of C that a CTA computes at a time.
+    /// The tile of C that a CTA computes at a time.
     pub tile: String,
 }
 
-/// A launch on the emulator, traced.
+/// A traced launch on the emulator.
 #[derive(Debug, Default)]
 pub(crate) struct Traced {
-    /// What was found, with the traces of the CTAs of one SM, from their start to their end.
+    /// The run, with the traces of the CTAs of one SM from start to end.
     pub report: LaunchReport,
     /// The first instructions of all CTAs that run at the same time.
     pub wave: Vec<WarpTrace>,
 }
 
-/// A launch that has been traced, and what is known of its kernel.
+/// A traced launch and its kernel.
 struct TracedLaunch<'a> {
-    /// What messages call it.
+    /// Its name in messages.
     kernel: String,
     /// Its PTX.
     source: &'a Source,
@@ -111,20 +111,20 @@ struct TracedLaunch<'a> {
     code: Code,
     /// The launch.
     config: &'a LaunchConfig,
-    /// What the emulator traced.
+    /// The traces.
     traced: &'a Traced,
-    /// Bytes of the buffers that it may read.
+    /// Bytes of the buffers that it can read.
     memory: u64,
-    /// Whether the same launch came before, so that what fits is in the L2: a GPU that is timed on the same buffers again and
-    /// again. `cargo ladder bench` takes other buffers for each launch.
+    /// Whether the same launch ran before, so that its data is in the L2 if it fits, as when a GPU is timed repeatedly
+    /// on the same buffers. `cargo ladder bench` uses other buffers for each launch.
     warmed: bool,
-    /// What it is to have.
+    /// What to include.
     wish: Wish,
     /// The card.
     card: Card,
 }
 
-/// `blockIdx` of the first block of a cluster, and of all others of it.
+/// `blockIdx` of the first block of a cluster, and of all its other blocks.
 fn blocks_of(config: &LaunchConfig, number: u64) -> impl Iterator<Item = [u32; 3]> {
     let cluster = config.cluster.map(|blocks| blocks.max(1));
     let [nx, ny, _]: [u64; 3] =
@@ -137,12 +137,12 @@ fn blocks_of(config: &LaunchConfig, number: u64) -> impl Iterator<Item = [u32; 3
     })
 }
 
-/// How the scheduler deals a launch's clusters out: to all groups of SMs in turn.
+/// How the scheduler distributes a launch's clusters: round-robin over groups of SMs.
 struct Deal {
     clusters: u64,
-    /// As many clusters as run side by side, each on SMs of its own.
+    /// How many clusters run side by side, each on different SMs.
     groups: u64,
-    /// Clusters on the same SMs at a time.
+    /// Clusters resident on the same SMs.
     resident: u64,
 }
 
@@ -168,13 +168,13 @@ impl Deal {
             .filter(|&number| number < self.clusters)
     }
 
-    /// All that run at the same time.
+    /// All clusters that run at the same time.
     fn of_a_wave(&self) -> u64 {
         (self.groups * self.resident).min(self.clusters)
     }
 }
 
-/// The first cluster, alone.
+/// Only the first cluster.
 pub(crate) fn first_cluster(config: &LaunchConfig) -> TraceRequest {
     TraceRequest {
         blocks: blocks_of(config, 0).collect(),
@@ -183,11 +183,11 @@ pub(crate) fn first_cluster(config: &LaunchConfig) -> TraceRequest {
     }
 }
 
-/// Launches a kernel on the emulator and traces the CTAs of one SM, of which it holds `resident` at a time, and then the
-/// first instructions of all that run at the same time.
+/// Launches a kernel on the emulator and traces the CTAs of one SM, which holds `resident` of them, and then the first
+/// instructions of all CTAs that run at the same time.
 ///
 /// # Errors
-/// If the device is a GPU or refuses the launch, or a limit of the emulator was met.
+/// If the device is a GPU or refuses the launch, or a limit of the emulator was exceeded.
 pub(crate) fn traced(
     device: &mut Device,
     function: &Function,
@@ -226,7 +226,7 @@ pub(crate) fn traced(
     Ok(Traced { report, wave })
 }
 
-/// CTAs that an SM of the card holds at a time.
+/// CTAs resident on an SM of the card.
 fn resident(code: &clock::MachineCode, function: &Function, config: &LaunchConfig) -> u32 {
     let shared = shared_bytes(function, config);
     let threads = config.block.iter().product();
@@ -242,7 +242,7 @@ fn shared_bytes(function: &Function, config: &LaunchConfig) -> u32 {
 }
 
 impl TracedLaunch<'_> {
-    /// The prediction, or why there is none: the kernel goes wrong, or its machine code does not fit what was traced.
+    /// The prediction, or why there is none: the kernel fails, or its machine code does not fit the trace.
     fn predict(self) -> std::result::Result<Prediction, String> {
         let card = self.card;
         let report = &self.traced.report;
@@ -261,7 +261,7 @@ impl TracedLaunch<'_> {
             sm_of.extend(blocks_of(config, number).map(|block| (block, number % deal.groups)));
         }
         let ranks = u64::from(config.cluster.iter().product::<u32>().max(1));
-        // A cluster is on SMs of its own, of which each has an L1.
+        // A cluster occupies several SMs, each with its own L1.
         let on = |block: [u32; 3]| {
             let rank: u32 = (0..3)
                 .map(|dim| block[dim] % config.cluster[dim].max(1))
@@ -304,7 +304,7 @@ impl TracedLaunch<'_> {
             }
         };
         let (code, estimated) = match launch(&self.code) {
-            // The machine code is of another kernel, or branches as the trace does not.
+            // The machine code is from another kernel, or its branches do not fit the trace.
             Err(error) if self.code.listed.is_none() => {
                 let code = Code::listed(self.source, self.function, &card, error.to_string());
                 let again = launch(&code);
@@ -331,8 +331,8 @@ impl TracedLaunch<'_> {
     }
 }
 
-/// What the clock says of the launch that a host makes when it has the CTAs of one SM traced, as many as are given to `run`; and
-/// the launch.
+/// The prediction for the launch of a host function, and the launch. `run` calls the host function while the CTAs of
+/// one SM are traced, as many as it is passed.
 pub(crate) fn of_host(
     host: &mut Host,
     kernel: &Kernel,
@@ -373,31 +373,31 @@ pub(crate) fn of_host(
     Ok((prediction, finished))
 }
 
-/// Any kernel's launch, of which nothing is known yet.
+/// Any kernel's launch, before it is traced.
 pub struct AnyLaunch<'a> {
-    /// What messages call the kernel.
+    /// The kernel's name in messages.
     pub kernel: &'a str,
     /// Its PTX.
     pub source: &'a Source,
-    /// Its name there.
+    /// Its name in the PTX.
     pub entry: &'a str,
-    /// The kernel, loaded.
+    /// The loaded kernel.
     pub function: &'a Function,
     /// The launch.
     pub config: &'a LaunchConfig,
-    /// Its arguments.
+    /// The arguments.
     pub args: &'a [Arg],
     /// Bytes of the buffers among them.
     pub memory: u64,
-    /// What the prediction is to have.
+    /// What to include in the prediction.
     pub wish: Wish,
 }
 
 impl AnyLaunch<'_> {
-    /// Traces it on the emulator and predicts.
+    /// Traces the launch on the emulator and predicts it.
     ///
     /// # Errors
-    /// If the launch is refused, or the kernel goes wrong.
+    /// If the launch is refused, or the kernel fails.
     pub fn predict(self, device: &mut Device) -> Result<Prediction> {
         let no = |why: String| Error::NotPredicted(self.kernel.to_owned(), why);
         let card = Card::h200().map_err(|error| no(error.to_string()))?;
@@ -459,10 +459,10 @@ impl Prediction {
         })
     }
 
-    /// The same, beside what this GPU takes for the same kernel and problem.
+    /// The same, together with this GPU's measurement for the same kernel and problem.
     ///
     /// # Errors
-    /// As [`Self::new`]; if the kernel goes wrong on the GPU.
+    /// As [`Self::new`]; also if the kernel fails on the GPU.
     pub fn beside(
         rung: &Rung,
         settings: &Settings,

@@ -1,5 +1,4 @@
-//! What a number belongs to: which kernel, which commit, which day; on a GPU also which driver, which
-//! libraries, and how warm the chip ran.
+//! The provenance of a number: kernel, commit, date; on a GPU also driver, libraries, clocks and temperature.
 use std::path::Path;
 use std::process::Command;
 
@@ -7,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Kernel;
 
-/// Stands beside every result.
+/// Accompanies every result.
 #[derive(Clone, Debug, Serialize)]
 pub struct Provenance {
     /// The kernel's file.
@@ -18,7 +17,7 @@ pub struct Provenance {
     pub commit: Option<String>,
     /// When, in UTC.
     pub date: String,
-    /// On a GPU: what and how.
+    /// On a GPU: hardware, software and sensors.
     #[serde(flatten)]
     pub gpu: Option<OnGpu>,
 }
@@ -33,25 +32,25 @@ pub struct OnGpu {
     pub driver: Option<String>,
     /// The newest CUDA version that the driver supports.
     pub cuda: String,
-    /// The version of cuBLAS, if it was there to compare with.
+    /// The version of cuBLAS, if it took part.
     pub cublas: Option<String>,
-    /// Multiprocessor clock while it ran: least, median, greatest.
+    /// SM clock during the run: minimum, median, maximum.
     pub sm_mhz: Option<[f64; 3]>,
-    /// Power drawn while it ran: least, median, greatest.
+    /// Power during the run: minimum, median, maximum.
     pub power_watts: Option<[f64; 3]>,
-    /// The power limit in force.
+    /// The power limit.
     pub power_limit_watts: Option<f64>,
-    /// Temperature while it ran: least, median, greatest.
+    /// Temperature during the run: minimum, median, maximum.
     pub celsius: Option<[f64; 3]>,
 }
 
 impl Provenance {
-    /// Of a run that starts now.
+    /// For a run that starts now.
     pub fn new(kernel: &Kernel) -> Self {
         Self::of(kernel.source.file.clone(), kernel.source.origin.to_string())
     }
 
-    /// Of a run that starts now, of this file, with PTX from there.
+    /// For a run of this file that starts now, with PTX of this origin.
     pub fn of(kernel: String, ptx: String) -> Self {
         Self {
             kernel,
@@ -62,7 +61,7 @@ impl Provenance {
         }
     }
 
-    /// For the foot of a report.
+    /// A footer for a report.
     pub fn lines(&self) -> Vec<String> {
         let commit = self.commit.as_deref().unwrap_or("unknown");
         let mut lines = Vec::new();
@@ -88,7 +87,7 @@ impl Provenance {
 }
 
 impl OnGpu {
-    /// What does not change during a run.
+    /// The facts that do not change during a run.
     pub fn new(info: &gpu::DeviceInfo, cublas: Option<String>) -> Self {
         Self {
             name: info.name.clone(),
@@ -102,7 +101,7 @@ impl OnGpu {
         }
     }
 
-    /// Adds what the sensors said.
+    /// Adds the sensors' readings.
     pub fn with(mut self, sensors: Option<gpu::Telemetry>) -> Self {
         if let Some(sensors) = sensors {
             let three = |range: gpu::Range| Some([range.min, range.median, range.max]);
@@ -121,14 +120,14 @@ fn now() -> String {
     humantime::format_rfc3339_seconds(std::time::SystemTime::now()).to_string()
 }
 
-/// WebAssembly has no clock: the page that calls the module knows the time.
+/// WebAssembly has no clock; the page that calls the module provides the time.
 #[cfg(target_family = "wasm")]
 fn now() -> String {
     "unknown".into()
 }
 
-/// `GEMM_COMMIT`, for copies without git; else what git says of the sources that this program was
-/// built from, or of the current folder.
+/// `GEMM_COMMIT`, for copies without git; otherwise git's description of the sources that this program was built from,
+/// or of the current folder.
 fn commit() -> Option<String> {
     if let Some(commit) = std::env::var("GEMM_COMMIT")
         .ok()

@@ -1,20 +1,21 @@
-//! What is on record of the card that the clock models: how long cuBLAS takes, and how far predictions are off.
+//! Records of the card that the clock model describes: cuBLAS's times, and the accuracy of predictions.
 use serde::Deserialize;
 
 use crate::{Error, Result, Size};
 
-/// `cargo ladder bench` on the card, and what `build.rs` takes from it: the fewest clocks of cuBLAS's f16 GEMM at each size.
+/// `cargo ladder bench` on the card, and `build.rs`'s extract of it: the fewest clocks of cuBLAS's f16 GEMM at each
+/// size.
 const BENCH: (&str, &str) = (
     "results/h200/bench.csv",
     include_str!(concat!(env!("OUT_DIR"), "/cublas_clocks.csv")),
 );
-/// `cargo ladder clock --record`: rungs that no constant was fitted on.
+/// `cargo ladder clock --record`: rungs, on which no constant was fitted.
 const PREDICTED: (&str, &str) = (
     "results/h200/clock.csv",
     include_str!("../../../../results/h200/clock.csv"),
 );
 
-/// The files of which something is compiled in, from the workspace's root.
+/// The files that are partly compiled in, relative to the workspace's root.
 pub const FILES: [&str; 2] = [BENCH.0, PREDICTED.0];
 
 #[derive(Deserialize)]
@@ -23,54 +24,54 @@ struct Row {
     clocks: f64,
 }
 
-/// A kernel that was predicted, and timed on the card: a row of results/h200/clock.csv.
+/// A kernel with its prediction and its time on the card: a row of results/h200/clock.csv.
 #[derive(Clone, Debug, PartialEq, Deserialize, serde::Serialize)]
 pub struct Predicted {
-    /// Which.
+    /// The rung.
     pub rung: String,
     /// The problem.
     pub size: String,
-    /// The part of C that a CTA computes at a time; empty if the rung has one only.
+    /// The tile of C that a CTA computes at a time; empty if the rung has only one.
     pub tile: String,
-    /// Clocks of an SM.
+    /// Predicted clocks per SM.
     pub predicted: u64,
     /// The same from list-scheduled PTX, as without ptxas.
     pub from_ptx: Option<u64>,
-    /// Clocks of an SM: the median time by the clock that the SMs counted.
+    /// Measured clocks per SM: the median time, converted by the clock that the SMs counted.
     pub measured: u64,
-    /// The stall reason that most clocks of warps were predicted for.
+    /// The stall reason with most predicted warp clocks.
     pub reason: String,
-    /// The stall reason that ncu sampled most often, if the rung was sampled at this size.
+    /// The stall reason that ncu sampled most often, if it sampled the rung at this size.
     pub sampled: String,
 }
 
 impl Predicted {
-    /// How far the prediction is off, as a part of what was measured.
+    /// The relative error of the prediction.
     pub fn error(&self) -> f64 {
         self.predicted as f64 / self.measured as f64 - 1.0
     }
 
-    /// The same of the prediction from list-scheduled PTX.
+    /// The relative error of the prediction from list-scheduled PTX.
     pub fn error_from_ptx(&self) -> Option<f64> {
         Some(self.from_ptx? as f64 / self.measured as f64 - 1.0)
     }
 }
 
-/// How far predictions are off, as parts of what was measured.
+/// Relative errors of predictions.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
 pub struct Errors {
-    /// In the median.
+    /// The median.
     pub median: f64,
-    /// In the mean.
+    /// The mean.
     pub mean: f64,
-    /// At worst.
+    /// The largest.
     pub worst: f64,
-    /// Kernels and sizes that were predicted and timed.
+    /// Number of predictions that were compared with a measurement.
     pub count: usize,
 }
 
 impl Errors {
-    /// Over these, each with its sign; none over none.
+    /// From signed errors; none for an empty list.
     pub fn new(errors: impl IntoIterator<Item = f64>) -> Option<Self> {
         let mut errors: Vec<f64> = errors.into_iter().map(f64::abs).collect();
         errors.sort_by(f64::total_cmp);
@@ -83,7 +84,7 @@ impl Errors {
         })
     }
 
-    /// Over what is recorded.
+    /// The errors of all recorded predictions.
     ///
     /// # Errors
     /// If the record cannot be read.
@@ -91,7 +92,7 @@ impl Errors {
         Ok(Self::new(predicted()?.iter().map(Predicted::error)))
     }
 
-    /// Over what is recorded of predictions from list-scheduled PTX.
+    /// The errors of all recorded predictions from list-scheduled PTX.
     ///
     /// # Errors
     /// If the record cannot be read.
@@ -101,7 +102,7 @@ impl Errors {
     }
 }
 
-/// What was predicted and measured.
+/// All recorded predictions with their measurements.
 ///
 /// # Errors
 /// If the record cannot be read.
@@ -109,7 +110,7 @@ pub fn predicted() -> Result<Vec<Predicted>> {
     rows(PREDICTED)
 }
 
-/// The fewest clocks of an SM that cuBLAS's f16 GEMM took for this problem, if it was recorded.
+/// The fewest clocks per SM that cuBLAS's f16 GEMM took for this problem, if it was recorded.
 ///
 /// # Errors
 /// If the record cannot be read.

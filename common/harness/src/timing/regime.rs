@@ -1,24 +1,24 @@
-//! What was measured of all contestants in one regime: under sustained load, or with rests.
+//! The measurements of all contestants in one regime: under sustained load, or with rests.
 use gpu::{Samples, Telemetry, Timing};
 use serde::{Deserialize, Serialize};
 
 use super::contest::{Contest, contests};
 use crate::Size;
 
-/// How the contestants were timed, and what came out.
+/// How the contestants were timed, and the results.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Regime {
     /// Samples of each contestant.
     pub rounds: usize,
-    /// Launches that a sample is the mean of.
+    /// Launches that each sample averages over.
     pub launches_per_sample: usize,
     /// How long the GPU idled after each sample, in milliseconds.
     pub rest_ms: f64,
     /// The kernel first, then the baselines.
     pub contestants: Vec<Contest>,
-    /// Clock of the SMs by the GPU's sensor, rests included: least, median, greatest.
+    /// The SM clock by the GPU's sensor, including rests: minimum, median, maximum.
     pub sm_mhz: Option<[f64; 3]>,
-    /// Power drawn, rests included: least, median, greatest.
+    /// Power, including rests: minimum, median, maximum.
     pub power_watts: Option<[f64; 3]>,
 }
 

@@ -7,21 +7,21 @@ use super::regime::Regime;
 use crate::bench::Effort;
 use crate::{Result, Size};
 
-/// What was measured without rests.
+/// The measurements without rests.
 pub struct Sustained {
-    /// A first look, one launch a sample: how long does each take?
+    /// A first look at the times, with one launch per sample.
     pub rough: Vec<Samples>,
-    /// What each contestant launches, if it is a library.
+    /// The kernels that each contestant launches, if it is a library.
     pub kernels: Vec<Option<String>>,
     /// How they were timed.
     pub timing: Timing,
-    /// What came out.
+    /// The results.
     pub regime: Regime,
-    /// What the sensors said meanwhile.
+    /// The sensors' readings during the measurement.
     pub sensors: Option<Telemetry>,
 }
 
-/// Times the contestants, the kernel first, each over so many sets of buffers.
+/// Times the contestants, the kernel first, each rotating over this many sets of buffers.
 ///
 /// # Errors
 /// If a launch fails.
@@ -53,9 +53,9 @@ pub fn measure(
     })
 }
 
-/// How many samples of how many launches: up to 2048 a graph that goes round all sets and has at least
-/// 20 launches, beyond that enough launches for some milliseconds; rounds for the time that the
-/// effort allows, but 30 at least of a bench: rung 01 at 16384, 1.4 s a launch, thus takes a minute.
+/// How many samples of how many launches. Up to 2048, a sample is a graph that rotates over all sets and has at least
+/// 20 launches; beyond that, enough launches for some milliseconds. The number of rounds follows from the time that the
+/// effort allows, but is at least 30 in a bench: rung 01 at 16384, 1.4 s per launch, takes a minute.
 fn plan(rough: &[Samples], size: Size, buffer_sets: usize, effort: Effort) -> Timing {
     let graph = size.flop() <= Size::cube(2048).flop();
     let round_ms = rough.iter().map(Samples::median).sum::<f64>().max(1e-3);
@@ -109,7 +109,7 @@ mod tests {
 
     #[test]
     fn a_bench_has_at_least_30_rounds_and_no_launch_too_many() {
-        // Milliseconds a launch of rung 01 at 16384, and of cuBLAS in f16, twice, and f32.
+        // Milliseconds per launch of rung 01 at 16384, and of cuBLAS in f16 (twice) and f32.
         let rough = [1415.0, 12.0, 12.0, 169.0].map(|ms| samples("", &[ms]));
         let slow = plan(&rough, Size::cube(16384), 2, Effort::Bench);
         assert_eq!((slow.rounds, slow.launches_per_sample), (30, 1));

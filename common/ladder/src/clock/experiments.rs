@@ -1,4 +1,4 @@
-//! `cargo ladder clock --experiments`: rungs with one thing changed, predicted and measured.
+//! `cargo ladder clock --experiments`: rungs with one change, predicted and measured.
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -12,12 +12,12 @@ use harness::Size;
 use harness::rungs::{self, Variant};
 use harness::table::{head, markdown_table, thousands};
 
-/// The record of these, in a card's folder of `results/`.
+/// The record of the experiments, in a card's folder of `results/`.
 const FILE: &str = "experiments.csv";
-/// All are of this cube.
+/// The size of all experiments: a cube.
 const SIDE: u32 = 4096;
 
-/// A question of the book's, and the kernels that answer it.
+/// A question from the book, and the kernels that answer it.
 struct Experiment {
     question: &'static str,
     kernels: &'static [Kernel],
@@ -27,9 +27,9 @@ struct Experiment {
 struct Kernel {
     name: &'static str,
     rung: &'static str,
-    /// Of a rung that has several.
+    /// For a rung that has several tiles.
     tile: Option<&'static str>,
-    /// Text of the kernel, or of `hopper.cuh`, and what stands in its place.
+    /// Text of the kernel or of `hopper.cuh`, and its replacement.
     edits: &'static [(&'static str, &'static str)],
 }
 
@@ -92,7 +92,7 @@ const EXPERIMENTS: &[Experiment] = &[
                 edits: &[
                     ("STAGES = 3;", "STAGES = 1;"),
                     ("{BM, BN, BK * (STAGES - 1),", "{BM, BN, BK,"),
-                    // The tile is copied once all have read the one before, and waited for at once.
+                    // The tile is copied once all threads have read the previous one, and then waited for at once.
                     (
                         "asm volatile(\"cp.async.wait_group %0;\" :: \"n\"(STAGES - 2) : \"memory\");\n",
                         "\n",
@@ -210,7 +210,7 @@ impl Kernel {
         })
     }
 
-    /// The changed text; `None` if nothing is changed.
+    /// The changed text; `None` if it is unchanged.
     fn text(&self) -> Result<Option<String>> {
         if self.edits.is_empty() {
             return Ok(None);
@@ -239,7 +239,7 @@ impl Kernel {
         Ok(Some(text))
     }
 
-    /// The text, written into this folder; `None` if nothing is changed.
+    /// Writes the text to this folder; `None` if it is unchanged.
     fn write(&self, folder: &Path) -> Result<Option<PathBuf>> {
         let Some(text) = self.text()? else {
             return Ok(None);
@@ -253,8 +253,8 @@ impl Kernel {
     }
 }
 
-/// Kernels of experiments whose PTX and machine code are committed, since the book's pages run them: rung 06 with other numbers of
-/// stages. Each with its folder, from the workspace's root, its file and its text.
+/// Kernels of experiments whose PTX and machine code are committed because the book's pages run them: rung 06 with
+/// other numbers of stages. For each, the folder relative to the workspace's root, the file and the text.
 ///
 /// # Errors
 /// If rung 06 does not have the text that one of them replaces.
@@ -281,12 +281,12 @@ struct Row {
     size: String,
     /// Median, in milliseconds.
     ms: f64,
-    /// What the SMs counted.
+    /// The SM clock, as counted by the SMs.
     sm_mhz: f64,
     gpu: String,
     commit: String,
     date: String,
-    /// Clocks of an SM that were predicted (`--record`).
+    /// Predicted clocks per SM (`--record`).
     predicted: Option<u64>,
 }
 
@@ -305,7 +305,7 @@ fn kernels(folder: &Path) -> Result<Vec<(&'static str, &'static Kernel, Option<P
         .collect()
 }
 
-/// Times all on this GPU, and writes them to the card's folder in `out`.
+/// Times all experiments on this GPU and writes them to the card's folder in `out`.
 ///
 /// # Errors
 /// If there is no GPU, no compiler, or a kernel without the text that an experiment replaces.
@@ -361,8 +361,8 @@ pub fn measure(device: &str, out: &Path) -> Result<bool> {
     Ok(true)
 }
 
-/// What is predicted for each, beside what is recorded in this folder; or with `recorded` what was predicted, and with `keep` it is
-/// recorded.
+/// Prints predictions beside the measurements recorded in this folder. With `recorded`, the recorded predictions are
+/// used; with `keep`, new ones are recorded.
 ///
 /// # Errors
 /// If the record cannot be read, or a kernel cannot be changed.

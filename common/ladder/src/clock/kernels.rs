@@ -11,7 +11,7 @@ use harness::records::Errors;
 use harness::table::{head, markdown_table, thousands};
 use harness::{Provenance, Wanted};
 
-/// The record of these, in a card's folder of `results/`.
+/// The record of these kernels, in a card's folder of `results/`.
 const FILE: &str = "kernels.csv";
 
 /// A row of the record.
@@ -21,12 +21,12 @@ struct Row {
     kernel: String,
     /// Median, in milliseconds.
     ms: f64,
-    /// What the SMs counted.
+    /// The SM clock, as counted by the SMs.
     sm_mhz: f64,
     gpu: String,
     commit: String,
     date: String,
-    /// Clocks of an SM that were predicted, from machine code and from list-scheduled PTX (`--record`).
+    /// Predicted clocks per SM, from machine code and from list-scheduled PTX (`--record`).
     predicted: Option<u64>,
     from_ptx: Option<u64>,
 }
@@ -37,14 +37,14 @@ impl Row {
     }
 }
 
-/// A family of kernels, which is a folder, and their files in the order of their names.
+/// A family of kernels, which is a folder, and its files sorted by name.
 struct Family {
     name: String,
-    /// Each without its ending, and its path.
+    /// For each file, its name without extension, and its path.
     kernels: Vec<(String, PathBuf)>,
 }
 
-/// The folders in this folder that hold kernels.
+/// The folders in this folder that contain kernels.
 fn families(folder: &Path) -> Result<Vec<Family>> {
     let below = |folder: &Path| -> Result<Vec<PathBuf>> {
         let entries = fs::read_dir(folder)
@@ -78,7 +78,7 @@ fn families(folder: &Path) -> Result<Vec<Family>> {
     Ok(families)
 }
 
-/// Times all on a GPU, and writes them to the card's folder in `out`.
+/// Times all kernels on a GPU and writes them to the card's folder in `out`.
 ///
 /// # Errors
 /// If there is no GPU or no compiler, or a file does not state its launch.
@@ -111,7 +111,7 @@ pub fn measure(folder: &Path, device: &str, out: &Path) -> Result<bool> {
     Ok(true)
 }
 
-/// The record in the folder of a card.
+/// Reads the record in a card's folder.
 fn recorded(folder: &Path) -> Result<Vec<Row>> {
     let file = folder.join(FILE);
     csv::Reader::from_path(&file)
@@ -121,7 +121,7 @@ fn recorded(folder: &Path) -> Result<Vec<Row>> {
         .with_context(|| format!("{} is not a record of kernels", file.display()))
 }
 
-/// Measured and predicted clocks that are recorded there; none if nothing is.
+/// Recorded measured and predicted clocks; none if there is no record.
 ///
 /// # Errors
 /// If the record cannot be read.
@@ -134,7 +134,7 @@ pub fn pairs(folder: &Path) -> Result<Vec<(f64, f64)>> {
     Ok(rows.iter().filter_map(pair).collect())
 }
 
-/// A kernel as the table shows it: clocks of an SM, or why there are none.
+/// A row of the table: clocks per SM, or why there are none.
 struct Line {
     kernel: String,
     predicted: Result<f64, String>,
@@ -164,7 +164,7 @@ impl Line {
     }
 }
 
-/// What is predicted for each, beside what is recorded in the folder of a card; with `keep`, predictions are written there.
+/// Prints predictions beside the measurements recorded in a card's folder; with `keep`, predictions are written there.
 ///
 /// # Errors
 /// If the record or a kernel cannot be read.
@@ -206,7 +206,7 @@ pub fn compare(folder: &Path, record: &Path, keep: bool) -> Result<bool> {
     Ok(lines.iter().all(all_predicted))
 }
 
-/// The same of what is recorded there.
+/// Prints recorded predictions beside recorded measurements.
 ///
 /// # Errors
 /// If the record cannot be read.

@@ -1,4 +1,4 @@
-//! `cargo ladder clock`: how long the clock says that every rung takes, beside what a card took.
+//! `cargo ladder clock`: the predicted time of every rung, compared with a card's.
 pub mod experiments;
 mod kernels;
 mod stalls;
@@ -16,7 +16,7 @@ use harness::records::{Errors, Predicted};
 use harness::rungs::{self, Variant};
 use harness::table::{head, markdown_table, thousands};
 
-/// What `--record` writes.
+/// The record that `--record` writes.
 const CSV: &str = "clock.csv";
 
 #[derive(clap::Args)]
@@ -26,50 +26,50 @@ pub struct Arguments {
     /// Cubes of these sizes
     #[arg(long, value_delimiter = ',', default_values_t = [1024, 2048, 4096, 8192])]
     sizes: Vec<u32>,
-    /// A record of `cargo ladder bench` on a card whose clocks the SMs counted [default: results/h200]
+    /// A record of `cargo ladder bench` on a card whose SMs counted their clocks [default: results/h200]
     #[arg(long, value_name = "DIR")]
     against: Option<PathBuf>,
-    /// In place of rungs, rungs with one thing changed: stages, a barrier's scope, a tile. NVRTC is needed
+    /// Instead of rungs, use rungs with one change: stages, a barrier's scope, a tile. Needs NVRTC
     #[arg(long, conflicts_with_all = ["rungs", "sizes"])]
     experiments: bool,
-    /// In place of rungs, the kernels in the folders of this folder, of which each states its launch as for
-    /// `cargo ladder emulate`. NVRTC is needed
+    /// Instead of rungs, use the kernels in the subfolders of this folder, each of which states its launch as for
+    /// `cargo ladder emulate`. Needs NVRTC
     #[arg(long, value_name = "DIR", conflicts_with_all = ["rungs", "sizes", "experiments"])]
     kernels: Option<PathBuf>,
-    /// Write what is predicted to clock.csv beside the record, from which the model's error is reported; with --kernels or
+    /// Write predictions to clock.csv beside the record, from which the model's error is reported; with --kernels or
     /// --experiments to their own record
     #[arg(long)]
     record: bool,
-    /// Show what is recorded, and predict nothing
+    /// Show recorded predictions without predicting again
     #[arg(long, conflicts_with_all = ["rungs", "sizes", "record", "device"])]
     recorded: bool,
     /// Time the experiments or the kernels on a GPU, gpu or gpu:N, and record them
     #[arg(long, conflicts_with_all = ["against", "rungs", "sizes", "record"])]
     device: Option<String>,
-    /// Where the record's folder is, or is made [default: results/ in the workspace]
+    /// The folder that has or will have the records [default: results/ in the workspace]
     #[arg(long, value_name = "DIR", requires = "device")]
     out: Option<PathBuf>,
 }
 
-/// A rung at a size.
+/// A rung at one size.
 struct Line {
     rung: String,
     size: Size,
-    /// As in the record; older ones do not say.
+    /// As in the record; absent in older ones.
     tile: Option<String>,
-    /// Clocks of an SM, predicted and measured.
+    /// Predicted and measured clocks per SM.
     predicted: Result<Guess, String>,
     /// The same from list-scheduled PTX, as on a machine without ptxas.
     from_ptx: Result<Guess, String>,
     measured: f64,
-    /// The stall reason that ncu sampled most often, if it was asked.
+    /// The stall reason that ncu sampled most often, if it sampled the rung.
     sampled: Option<String>,
 }
 
-/// What is predicted of a kernel.
+/// The prediction for a kernel.
 struct Guess {
     clocks: f64,
-    /// The stall reason with most clocks of warps.
+    /// The stall reason with most warp clocks.
     reason: String,
 }
 
@@ -92,13 +92,13 @@ impl Line {
         })
     }
 
-    /// How far the prediction is off, as a part of what was measured.
+    /// The relative error of the prediction.
     fn error(&self) -> Option<f64> {
         let predicted = self.predicted.as_ref().ok()?;
         Some(predicted.clocks / self.measured - 1.0)
     }
 
-    /// The same of the prediction from list-scheduled PTX.
+    /// The relative error of the prediction from list-scheduled PTX.
     fn error_from_ptx(&self) -> Option<f64> {
         let predicted = self.from_ptx.as_ref().ok()?;
         Some(predicted.clocks / self.measured - 1.0)
@@ -176,7 +176,7 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
     Ok(lines.iter().all(|line| line.predicted.is_ok()))
 }
 
-/// What `--record` wrote to a card's folder.
+/// Reads the record of `--record` in a card's folder.
 fn predictions(folder: &Path) -> Result<Vec<Predicted>> {
     let file = folder.join(CSV);
     csv::Reader::from_path(&file)
@@ -186,10 +186,10 @@ fn predictions(folder: &Path) -> Result<Vec<Predicted>> {
         .with_context(|| format!("{} is not a record of the clock", file.display()))
 }
 
-/// The plot that `cargo ladder plot` makes of what was predicted.
+/// The plot of predictions that `cargo ladder plot` makes.
 pub const PLOT: &str = "clock.svg";
 
-/// Predicted against measured clocks, of what is recorded in a card's folder; none if nothing is.
+/// Predicted and measured clocks from the records in a card's folder; none if there are none.
 ///
 /// # Errors
 /// If a record cannot be read.
@@ -225,7 +225,7 @@ pub fn scatter(folder: &Path) -> Result<Option<String>> {
     draw::clock(&points, gpu).map(Some)
 }
 
-/// Writes what was predicted beside what was measured to the record's folder.
+/// Writes predictions and measurements to the record's folder.
 fn write(folder: &Path, lines: &[Line]) -> Result<()> {
     let mut table = csv::Writer::from_writer(Vec::new());
     for line in lines {
@@ -258,7 +258,7 @@ fn clocks(run: &Run) -> Option<f64> {
     Some(kernel.median_ms * kernel.sm_mhz? * 1e3)
 }
 
-/// What the rung's `time --json` says, of its own kernel or of another.
+/// `time --json` of the rung, for its own kernel or another.
 fn predicted(
     variant: &Variant,
     size: Size,

@@ -1,4 +1,4 @@
-//! What the clock predicts against what a card took: a point for each kernel and size, on logarithmic axes.
+//! Predicted against measured clocks: a point for each kernel and size, on logarithmic axes.
 use std::ops::RangeInclusive;
 
 use anyhow::Result;
@@ -7,7 +7,7 @@ use plotters::style::text_anchor::{HPos, VPos};
 
 use super::sheet::{self, Ink, Words};
 
-/// Points of one kind: their name, their ink, and measured and predicted clocks of each.
+/// Points of one kind: name, colour, and the measured and predicted clocks of each.
 pub struct Points {
     pub name: &'static str,
     pub ink: Ink,
@@ -15,13 +15,13 @@ pub struct Points {
 }
 
 const HEIGHT: u32 = 560;
-/// Beside the chart, for the axes' labels.
+/// Margins for the axes' labels.
 const LEFT: i32 = 74;
 const BELOW: i32 = 40;
-/// How far the outer lines are from the diagonal.
+/// Distance of the outer lines from the diagonal.
 const OFF: f64 = 0.2;
 
-/// The decades that hold all of these.
+/// The decades that contain all points.
 fn decades<'a>(clocks: impl Iterator<Item = &'a f64>) -> RangeInclusive<i32> {
     let (mut least, mut most) = (f64::MAX, f64::MIN);
     for clocks in clocks {
@@ -33,7 +33,7 @@ fn decades<'a>(clocks: impl Iterator<Item = &'a f64>) -> RangeInclusive<i32> {
     }
 }
 
-/// The plot, as SVG; `card` is what they were timed on.
+/// The plot as SVG; `card` is the card of the measurements.
 ///
 /// # Errors
 /// If it cannot be drawn.

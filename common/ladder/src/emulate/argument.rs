@@ -9,10 +9,10 @@ use super::element::{Element, float, integer};
 use super::fill::{Fill, is_npy};
 use super::tensor_map::{self, MapSpec};
 
-/// A buffer as it is asked for.
+/// A requested buffer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BufferSpec {
-    /// None: that of the file.
+    /// None: the type of the file.
     pub element: Option<Element>,
     pub shape: Option<Vec<u64>>,
     pub fill: Fill,
@@ -23,7 +23,7 @@ pub struct BufferSpec {
 pub enum Argument {
     /// `f32[64, 64]=normal`, `a.npy`
     Buffer(BufferSpec),
-    /// `@0`: the buffer of that argument.
+    /// `@0`: the buffer of argument 0.
     Same(usize),
     /// `null`
     Null,
@@ -37,7 +37,7 @@ pub enum Argument {
     Map(MapSpec),
 }
 
-/// How arguments are written.
+/// The syntax of arguments.
 pub const FORMS: &str = "f32[4096]=normal, f16[64,64]=a.npy, 4096, 0.5, f16=0.5, hex:0011aabb, @0 (the same buffer as argument 0), null, or for TMA map(f16[2048,2048]=normal; box=128x64; swizzle=128)";
 
 impl FromStr for Argument {
@@ -91,7 +91,7 @@ impl FromStr for Argument {
 }
 
 impl BufferSpec {
-    /// `f32[64, 64]=normal`, `f32=a.npy`, `a.npy`; without a fill all is zero.
+    /// `f32[64, 64]=normal`, `f32=a.npy`, `a.npy`; without a fill, the buffer is zeroed.
     ///
     /// # Errors
     /// What is wrong with the text.
@@ -150,11 +150,11 @@ fn hexadecimal(digits: &str) -> Result<Vec<u8>, String> {
     }
 }
 
-/// A parameter, as messages name it.
+/// A parameter, for messages.
 pub struct Described<'a> {
     pub position: usize,
     pub param: &'a Param,
-    /// Its type in the source, if that is known.
+    /// Its type in the source, if known.
     pub declared: Option<&'a str>,
 }
 
@@ -169,7 +169,7 @@ impl fmt::Display for Described<'_> {
     }
 }
 
-/// What a parameter holds, in words.
+/// Describes the type that a parameter needs.
 pub fn kind(param: &Param) -> String {
     let bytes = param.bytes;
     match param.kind {
@@ -181,7 +181,7 @@ pub fn kind(param: &Param) -> String {
 }
 
 impl Argument {
-    /// The bytes of an argument that is passed by value; none if it is a buffer.
+    /// The bytes of an argument that is passed by value; none for a buffer.
     ///
     /// # Errors
     /// If it does not fit the parameter; the message says what does.
@@ -205,7 +205,7 @@ impl Argument {
             (Self::Number(text), ParamKind::Integer) => {
                 let value = integer(text)
                     .ok_or_else(|| format!("{to}, takes no `{text}`; {}", remedy(to.param)))?;
-                // A number may be meant as signed or as unsigned.
+                // A number may be meant as signed or unsigned.
                 let bits = 8 * bytes as u32;
                 if value < -(1 << (bits - 1)) || value >= 1 << bits {
                     return Err(format!("{to}, cannot hold {text}"));
@@ -250,7 +250,7 @@ fn fits(value: Vec<u8>, to: &Described<'_>) -> Result<Vec<u8>, String> {
     }
 }
 
-/// What to give to a parameter.
+/// Suggests an argument for a parameter.
 fn remedy(param: &Param) -> String {
     match (param.kind, param.bytes) {
         (ParamKind::Pointer, _) => "give it memory, as in --arg 'f32[1024]=normal', or null".into(),

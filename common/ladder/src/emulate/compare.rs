@@ -1,21 +1,21 @@
-//! `--expect`: what a buffer holds, beside what it must hold.
+//! `--expect`: compares a buffer with its expected contents.
 use serde::Serialize;
 
 use super::element::Value;
 use super::launch::Tolerance;
 use super::npy::Array;
 
-/// Elements that are shown.
+/// The most differing elements that are shown.
 const SHOWN: usize = 8;
 
-/// How a buffer compares with what is expected of it.
+/// The result of the comparison.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Comparison {
-    /// The number of the argument.
+    /// Number of the argument.
     pub argument: usize,
     pub elements: usize,
     pub different: usize,
-    /// The largest difference, of elements that are numbers on both sides.
+    /// The largest difference, among elements that are numbers on both sides.
     pub largest: f64,
     pub first: Vec<Difference>,
 }
@@ -31,7 +31,7 @@ pub struct Difference {
 /// Compares element by element; NaN equals NaN.
 ///
 /// # Errors
-/// If they are not as many.
+/// If their lengths differ.
 pub fn compare(
     argument: usize,
     is: &Array,
@@ -76,7 +76,7 @@ pub fn compare(
     Ok(comparison)
 }
 
-/// How far two values are apart, and whether that is near enough.
+/// The distance of two values, and whether it is within the tolerance.
 fn differs(is: Value, expected: Value, tolerance: Tolerance) -> (f64, bool) {
     if let (Value::Int(is), Value::Int(expected)) = (is, expected) {
         let difference = (is - expected).unsigned_abs() as f64;

@@ -1,4 +1,4 @@
-//! Types of elements, and numbers as they are written, as bytes, and as values that can be compared.
+//! Element types, and numbers as text, as bytes, and as comparable values.
 use std::fmt;
 
 use half::{bf16, f16};
@@ -20,7 +20,7 @@ pub enum Element {
     U64,
 }
 
-/// A number out of memory.
+/// A number read from memory.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Value {
     Float(f64),
@@ -36,7 +36,7 @@ impl Value {
     }
 }
 
-/// The shortest text that is read as the same f64; integers in full.
+/// The shortest text that parses to the same f64; integers in full.
 impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -66,7 +66,7 @@ impl Element {
         Self::U64,
     ];
 
-    /// As it is written.
+    /// The type's name in arguments.
     pub fn name(self) -> &'static str {
         match self {
             Self::F16 => "f16",
@@ -101,7 +101,7 @@ impl Element {
         matches!(self, Self::F16 | Self::Bf16 | Self::F32 | Self::F64)
     }
 
-    /// The smallest and the largest integer; of floats none.
+    /// The smallest and the largest integer; none for floats.
     fn range(self) -> Option<(i128, i128)> {
         let (bits, signed) = match self {
             Self::F16 | Self::Bf16 | Self::F32 | Self::F64 => return None,
@@ -114,7 +114,7 @@ impl Element {
         })
     }
 
-    /// A number as it is written, rounded to the nearest that the type has.
+    /// Parses a number, rounded to the nearest that the type has.
     ///
     /// # Errors
     /// What is wrong with the text.
@@ -135,7 +135,7 @@ impl Element {
         }
     }
 
-    /// The nearest that the type has, ties to even; of an integer type what `as` makes of it.
+    /// The nearest value of the type, ties to even; for integer types, as `as` converts.
     pub fn of_f64(self, value: f64) -> Vec<u8> {
         match self {
             Self::F16 => f16::from_f64(value).to_le_bytes().to_vec(),
@@ -153,7 +153,7 @@ impl Element {
         }
     }
 
-    /// An integer; it wraps around where the type is too small.
+    /// Converts an integer; it wraps around if the type is too small.
     pub fn of_int(self, value: i128) -> Vec<u8> {
         match self.is_float() {
             true => self.of_f64(value as f64),
@@ -161,7 +161,7 @@ impl Element {
         }
     }
 
-    /// What these bytes, as many as the type has, are.
+    /// The value in these bytes, as many as the type has.
     pub fn value(self, bytes: &[u8]) -> Value {
         let mut word = [0; 8];
         let length = bytes.len().min(8);

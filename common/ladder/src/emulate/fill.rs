@@ -1,4 +1,4 @@
-//! What a buffer holds before the launch.
+//! The contents of a buffer before the launch.
 use std::path::{Path, PathBuf};
 
 use harness::splitmix64;
@@ -11,16 +11,16 @@ use super::npy::{self, Array};
 pub enum Fill {
     Zeros,
     Ones,
-    /// Roughly normal, with a seed.
+    /// Roughly normal, with an optional seed.
     Normal(Option<u64>),
-    /// Uniform from one number up to another, with a seed.
+    /// Uniform between two numbers, with an optional seed.
     Uniform(Option<(String, String)>, Option<u64>),
     /// 0, 1, 2 …
     Iota,
     Nan,
-    /// Every bit set.
+    /// All bits set.
     Poison,
-    /// A number for all elements, or one for each.
+    /// One number for all elements, or a number for each.
     Values(Vec<String>),
     Npy(PathBuf),
 }
@@ -84,7 +84,7 @@ impl Fill {
         }
     }
 
-    /// The bytes of so many elements. Without a seed of its own, random numbers begin with this one.
+    /// The bytes of `count` elements. Random numbers whose fill has no seed use `seed`.
     ///
     /// # Errors
     /// If the type does not have such values.
@@ -130,14 +130,14 @@ impl Fill {
     }
 }
 
-/// Whether a word names such a file.
+/// Whether a word names a file of this kind.
 pub fn is_npy(text: &str) -> bool {
     Path::new(text)
         .extension()
         .is_some_and(|ending| ending.eq_ignore_ascii_case("npy"))
 }
 
-/// The array in a file.
+/// Reads the array in a file.
 ///
 /// # Errors
 /// The file, and what is wrong with it.
@@ -151,14 +151,14 @@ fn random(seed: u64) -> impl Iterator<Item = u64> {
     (0..).map(move |index| splitmix64(splitmix64(seed) ^ splitmix64(index)))
 }
 
-/// Roughly normal, of variance 1: the sum of twelve uniform numbers less its mean. It takes no function whose last bit
-/// depends on the machine.
+/// Roughly normal with variance 1: the sum of twelve uniform numbers minus its mean. This uses no function whose last
+/// bit depends on the machine.
 fn normal(bits: u64) -> f64 {
     let sum: u64 = (1..=12).map(|i| splitmix64(bits ^ i) >> 32).sum();
     (sum as f64) / 2f64.powi(32) - 6.0
 }
 
-/// From 0 up to 1 for floats, 0 up to 100 for integers, if no bounds are given.
+/// Without bounds, from 0 up to 1 for floats and from 0 up to 100 for integers.
 fn uniform(
     element: Element,
     bounds: Option<(&str, &str)>,

@@ -30,9 +30,9 @@ struct Report<'a> {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     remarks: Vec<Remark>,
     warnings: &'a [String],
-    /// Under Nsight Compute's names; none after a fatal finding.
+    /// With Nsight Compute's names; absent after a fatal finding.
     metrics: Option<BTreeMap<&'a str, u64>>,
-    /// The lines that touch memory, if a profile was asked for.
+    /// The lines that access memory, if a profile was requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     lines: Option<Vec<harness::CountedLine>>,
 }
@@ -73,7 +73,7 @@ impl From<&Finding> for Found {
     }
 }
 
-/// What there is to say of a launch.
+/// The report of a launch.
 pub struct Launched<'a> {
     pub program: &'a Program,
     pub config: &'a LaunchConfig,

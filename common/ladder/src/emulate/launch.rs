@@ -1,4 +1,4 @@
-//! What to launch: flags, or a comment at the head of the file that has the same flags.
+//! What to launch: flags, or a comment at the top of the file that has the same flags.
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
@@ -7,10 +7,10 @@ use clap::{Args, Parser};
 use super::argument::{Argument, BufferSpec, FORMS};
 use super::tensor_map::{MapOf, MapSpec};
 
-/// The line by which a file says how it is launched.
+/// The line with which a file states its launch.
 pub const HEAD: &str = "cargo ladder emulate:";
 
-/// A launch, as flags say it.
+/// A launch, as given by flags.
 #[derive(Clone, Debug, Default, Args)]
 pub struct Launch {
     /// Which kernel, such as reduce or 'reduce<float, 256>' [default: the only one]
@@ -28,7 +28,7 @@ pub struct Launch {
     /// Launch cooperatively: all blocks are resident at once, and can wait for each other by this_grid().sync()
     #[arg(long)]
     pub cooperative: bool,
-    /// The launch may begin before the one before it has ended (programmatic dependent launch)
+    /// Let the launch begin before the previous one has ended (programmatic dependent launch)
     #[arg(long)]
     pub overlap: bool,
     /// Dynamic shared memory of a block, in bytes
@@ -37,19 +37,19 @@ pub struct Launch {
     /// The next argument: f32[4096]=normal, a.npy, 4096, 0.5, f16=0.5, hex:00ff, @0, null, map(…)
     #[arg(long = "arg", value_name = "ARG", allow_hyphen_values = true, long_help = help())]
     pub arguments: Vec<Argument>,
-    /// What a __device__ or __constant__ variable holds before the launch
+    /// The contents of a __device__ or __constant__ variable before the launch
     #[arg(long = "symbol", value_name = "NAME=TYPE=FILL")]
     pub symbols: Vec<Symbol>,
-    /// What an argument's buffer must hold after the launch
+    /// The expected contents of an argument's buffer after the launch
     #[arg(long = "expect", value_name = "N=FILE.npy")]
     pub expectations: Vec<Numbered>,
-    /// How far values may be from the expected: |is - expected| <= ABS + REL |expected| [default: 0,0]
+    /// Tolerance for values: |actual - expected| <= ABS + REL |expected| [default: 0,0]
     #[arg(long, value_name = "REL,ABS")]
     pub tolerance: Option<Tolerance>,
     /// Define a macro
     #[arg(short = 'D', long = "define", value_name = "NAME=VALUE")]
     pub defines: Vec<String>,
-    /// What a .cu file is compiled for [default: sm_90a, or what the GPU is]
+    /// The architecture to compile a .cu file for [default: sm_90a, or the GPU's]
     #[arg(long, value_name = "SM", value_parser = arch)]
     pub arch: Option<String>,
 }
@@ -63,7 +63,7 @@ fn help() -> String {
     )
 }
 
-/// The head of a file, read as flags.
+/// The comment at the top of a file, parsed as flags.
 #[derive(Debug, Parser)]
 #[command(no_binary_name = true, disable_help_flag = true)]
 struct Head {
@@ -72,7 +72,7 @@ struct Head {
 }
 
 impl Launch {
-    /// The launch that a file's head states, if it states one. Files that it names are in the file's folder.
+    /// The launch that the file's top comment states, if any. Files that it names are relative to the file's folder.
     ///
     /// # Errors
     /// What is wrong with it.
@@ -83,7 +83,7 @@ impl Launch {
         let words = shlex::split(&flags)
             .ok_or_else(|| format!("the line `{HEAD}` has a quote that never ends"))?;
         let head = Head::try_parse_from(words).map_err(|error| {
-            // Without clap's advice on how to call a program.
+            // Omits clap's usage advice.
             let said = error.to_string();
             let said = said.split("\n\nUsage").next().unwrap_or(&said).trim();
             format!(
@@ -112,7 +112,7 @@ impl Launch {
         Ok(Some(launch))
     }
 
-    /// These flags, and where one is missing, another launch's.
+    /// These flags, completed by another launch's.
     pub fn or(self, other: Self) -> Self {
         fn either<T>(one: Vec<T>, other: Vec<T>) -> Vec<T> {
             if one.is_empty() { other } else { one }
@@ -143,7 +143,7 @@ impl BufferSpec {
     }
 }
 
-/// The flags in the comments that a file begins with: behind [`HEAD`], and on the lines below it that begin with a flag.
+/// The flags in the comments at the top of a file: after [`HEAD`], and on following lines that begin with a flag.
 fn head(text: &str) -> Option<String> {
     let mut flags: Option<String> = None;
     // Within `/* … */`.
@@ -263,7 +263,7 @@ impl FromStr for Tolerance {
     }
 }
 
-/// An architecture, which the compiler will be told.
+/// An architecture, which is passed to the compiler.
 fn arch(text: &str) -> Result<String, &'static str> {
     let digits = text
         .strip_prefix("sm_")

@@ -1,4 +1,4 @@
-//! The launch's memory: what each argument and each variable holds before, and what it holds afterwards.
+//! The launch's memory: the contents of each argument and variable before and after it.
 use anyhow::{Result, anyhow, bail};
 use emulator::ParamKind;
 use harness::{Arg, Buffer, Device, Module};
@@ -13,20 +13,20 @@ use super::tensor_map::MapOf;
 
 /// The buffer of an argument.
 pub struct Held {
-    /// The number of the argument.
+    /// Number of the argument.
     pub argument: usize,
     pub buffer: Buffer,
-    /// What it held before the launch.
+    /// Its contents before the launch.
     pub before: Array,
 }
 
-/// What is launched with.
+/// The inputs of a launch.
 pub struct Arguments {
     pub args: Vec<Arg>,
     pub buffers: Vec<Held>,
 }
 
-/// Puts the arguments into the device's memory. A buffer may have as many bytes as `limit` says.
+/// Puts the arguments into the device's memory. A buffer may have at most `limit` bytes.
 ///
 /// # Errors
 /// If they do not fit the kernel's parameters.
@@ -101,7 +101,7 @@ pub fn place(
                 let value = device.tensor_map_of(&held.buffer, &tiling);
                 let value = value.map_err(|error| said(error.to_string()))?;
                 args.push(match (&value, param.kind) {
-                    // As `const CUtensorMap*`.
+                    // Passed as `const CUtensorMap*`.
                     (Arg::TensorMap(bytes, _), ParamKind::Pointer | ParamKind::Integer) => {
                         let name = format!("the tensor map of argument {position}");
                         device.upload(&name, &bytes[..])?.arg()
@@ -115,7 +115,7 @@ pub fn place(
     Ok(Arguments { args, buffers })
 }
 
-/// The parameters of a kernel, a line each.
+/// The parameters of a kernel, one per line.
 pub fn listed(program: &Program) -> String {
     let lines = program.params.iter().zip(&program.types).enumerate();
     let lines = lines.map(|(position, (param, declared))| {
@@ -132,7 +132,7 @@ pub fn listed(program: &Program) -> String {
 /// Writes a variable of the module.
 ///
 /// # Errors
-/// If there is none of this name, or it has another size.
+/// If there is no variable of this name, or its size differs.
 pub fn write_symbol(
     device: &mut Device,
     module: &Module,
@@ -153,7 +153,7 @@ pub fn write_symbol(
     Ok(device.write(&buffer, &array.bytes)?)
 }
 
-/// What a buffer holds; where its shape is not given, as many elements as fit so many bytes.
+/// The contents of a buffer; without a shape, as many elements as fit into this many bytes.
 fn array(spec: &BufferSpec, bytes: Option<usize>, seed: u64, limit: u64) -> Result<Array, String> {
     if let Fill::Npy(path) = &spec.fill {
         let found = read_npy(path)?;
@@ -182,13 +182,13 @@ fn array(spec: &BufferSpec, bytes: Option<usize>, seed: u64, limit: u64) -> Resu
     }
 }
 
-/// An array of a file as the type and shape that are asked for. Floats are rounded to other floats.
+/// An array in a file, converted to the requested type and shape. Floats are rounded to other floats.
 fn as_asked(found: Array, spec: &BufferSpec) -> Result<Array, String> {
     let element = spec.element.unwrap_or(found.element);
     let bits = |element: Element| (element.bytes(), element.is_float());
     let bytes = match (found.element, element) {
         (is, asked) if is == asked => found.bytes,
-        // NumPy has no bf16, and integers without a sign may stand for their bits.
+        // NumPy has no bf16; unsigned integers may represent its bits.
         (Element::U16, Element::Bf16) => found.bytes,
         (is, asked) if is.is_float() && asked.is_float() => {
             let values = is.values(&found.bytes);

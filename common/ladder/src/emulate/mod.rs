@@ -1,17 +1,17 @@
-//! `cargo ladder emulate FILE.cu|FILE.ptx`: any kernel, launched as its user says; bits, counters, findings out.
+//! `cargo ladder emulate FILE.cu|FILE.ptx`: launches any kernel, and reports results, counters and findings.
 //!
 //! | file | what it answers |
 //! | --- | --- |
 //! | `mod` | what happens, in which order? |
-//! | `launch` | what is launched: by flags, or by the head of the file? |
+//! | `launch` | what is launched, by flags or by the file's top comment? |
 //! | `argument`, `fill`, `element`, `npy`, `tensor_map` | what does each argument hold? |
 //! | `program`, `names` | which PTX, and which kernel of it? |
-//! | `device_code/` | which part of a source is the device's? |
-//! | `memory` | what is in the device's memory, before and after? |
+//! | `device_code/` | which part of a source is device code? |
+//! | `memory` | what does device memory contain, before and after? |
 //! | `other_launches` | which launch executes what this one does not? |
-//! | `compare` | is that as expected? |
-//! | `look/` | what does a block hold at a line? |
-//! | `report`, `json` | how does the reader see it? |
+//! | `compare` | is the result as expected? |
+//! | `look/` | what do a block's memory and registers contain at a line? |
+//! | `report`, `json` | how is it shown? |
 mod argument;
 mod compare;
 pub mod device_code;
@@ -53,11 +53,11 @@ use report::Summary;
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub struct Arguments {
-    /// CUDA source, of which the host's part is skipped, or PTX
+    /// CUDA source, whose host code is skipped, or PTX
     file: PathBuf,
     #[command(flatten)]
     launch: Launch,
-    /// Write what an argument's buffer holds after the launch
+    /// Write the contents of an argument's buffer after the launch to a file
     #[arg(long = "out", value_name = "N=FILE.npy")]
     outputs: Vec<Numbered>,
     /// Show the source line by line, with what each line does to the memory system
@@ -66,11 +66,12 @@ pub struct Arguments {
     /// Look for out-of-bounds accesses, races, uninitialised reads and barrier errors
     #[arg(long)]
     sanitize: bool,
-    /// Say how long it would take on an H200, by the emulator's clock: what limits it, and what its warps wait for; with
-    /// --device gpu, beside what the GPU takes
+    /// Predict the time on an H200, what limits the kernel, and what its warps wait for; with --device gpu, compare
+    /// with the GPU's time
     #[arg(long, conflicts_with_all = ["profile", "sanitize", "csv", "outputs"])]
     time: bool,
-    /// With --time, draw the warps of one SM over two steps, or write them as JSON; `-` prints that in place of the prediction
+    /// With --time, draw the warps of one SM over two loop iterations, or write them as JSON; `-` prints that instead
+    /// of the prediction
     #[arg(long, value_name = "FILE.svg|FILE.json|-", requires = "time")]
     timeline: Option<PathBuf>,
     /// With --time, predict from list-scheduled PTX, as on a machine without ptxas: less exact
@@ -102,10 +103,10 @@ pub struct Arguments {
     /// Bytes of device memory, such as 512M or 4G
     #[arg(long, value_name = "BYTES", default_value = "4G")]
     max_memory: Bytes,
-    /// Call stack of a thread, in bytes, for functions that are called by their address or recursively
+    /// Call stack per thread, in bytes, for functions that are called through pointers or recursively
     #[arg(long, value_name = "BYTES", default_value = "16K")]
     stack: Bytes,
-    /// Blocks of a launch
+    /// The most blocks of a launch
     #[arg(long, value_name = "N", default_value_t = Limits::default().blocks)]
     max_blocks: u64,
 }
@@ -116,11 +117,11 @@ The launch may stand in comments at the head of the file, and flags win:\n  \
 //   --arg 'f32[4096]=normal' --arg 'f32[8]=nan' --arg 4096\n\
 Exit code 0: it ran, and all is as expected. 1: a value differs, or a fault was found. 2: it cannot run.";
 
-/// Launches and reports; whether all was well.
+/// Launches and reports; returns whether everything succeeded.
 pub fn run(arguments: &Arguments) -> Result<bool> {
     match execute(arguments) {
         Err(error) => match error.downcast::<harness::Error>() {
-            // The kernel's own fault, and none of the command's.
+            // An error in the kernel, not in the command.
             Ok(error) if error.exit_code() == 1 => {
                 anstream::eprintln!("{} {}", "error:".red().bold(), explained(&error));
                 Ok(false)
@@ -132,7 +133,7 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
     }
 }
 
-/// The launch, by the flags and the head of the file; where it runs; and what it is compiled for.
+/// The launch, from flags and the file's top comment; its device; and the architecture to compile for.
 fn launch_of(arguments: &Arguments) -> Result<(Launch, Target, String)> {
     let path = &arguments.file;
     let text = std::fs::read(path).map_err(|error| harness::Error::Read {
@@ -153,7 +154,7 @@ fn launch_of(arguments: &Arguments) -> Result<(Launch, Target, String)> {
     Ok((launch, target, arch))
 }
 
-/// What is launched, and on what.
+/// What is launched, and on which device.
 struct Chosen {
     launch: Launch,
     target: Target,
@@ -180,7 +181,7 @@ impl Chosen {
         Ok(ready)
     }
 
-    /// What the clock says of it, without a GPU.
+    /// The predicted time, without a GPU.
     fn predict(&self, arguments: &Arguments) -> Result<Prediction> {
         let mut ready = self.prepared(arguments)?;
         let buffers = ready.placed.buffers.iter();
@@ -200,7 +201,7 @@ impl Chosen {
         Ok(launch.predict(&mut ready.device)?)
     }
 
-    /// What a GPU takes for it, if one is asked for.
+    /// A GPU's time, if one was requested.
     fn measure(&self, arguments: &Arguments) -> Result<Option<Measured>> {
         let Wanted::Gpu(_) = arguments.device else {
             return Ok(None);
@@ -214,7 +215,7 @@ impl Chosen {
     }
 }
 
-/// A file of which the head says everything.
+/// For a file whose top comment states everything.
 #[derive(clap::Parser)]
 struct HeadOnly {
     #[command(flatten)]
@@ -237,10 +238,10 @@ impl HeadOnly {
     }
 }
 
-/// What the clock predicts of the launch that the head of a file states; `from_ptx`: as on a machine without ptxas.
+/// Predicts the launch that a file's top comment states; `from_ptx`: as on a machine without ptxas.
 ///
 /// # Errors
-/// If the head states none, or there is no prediction of its kernel.
+/// If the comment states no launch, or the kernel cannot be predicted.
 pub fn predict(file: &Path, from_ptx: bool) -> Result<Prediction> {
     let arguments = Arguments {
         from_ptx,
@@ -249,10 +250,10 @@ pub fn predict(file: &Path, from_ptx: bool) -> Result<Prediction> {
     Chosen::new(&arguments)?.predict(&arguments)
 }
 
-/// What a GPU takes for the launch that the head of a file states.
+/// A GPU's time for the launch that a file's top comment states.
 ///
 /// # Errors
-/// If the head states none, or the GPU refuses it.
+/// If the comment states no launch, or the GPU refuses it.
 pub fn measure(file: &Path, gpu: Wanted) -> Result<Measured> {
     let arguments = HeadOnly::arguments(file, gpu)?;
     let measured = Chosen::new(&arguments)?.measure(&arguments)?;
@@ -394,7 +395,7 @@ fn execute(arguments: &Arguments) -> Result<bool> {
     Ok(right && findings.is_empty())
 }
 
-/// What a block holds at a line.
+/// Shows a block's memory or registers at a line.
 fn look_inside(arguments: &Arguments, chosen: Chosen) -> Result<String> {
     let (look, options) = (&arguments.look, options(arguments));
     let Chosen {
@@ -424,7 +425,7 @@ fn look_inside(arguments: &Arguments, chosen: Chosen) -> Result<String> {
     look.text(&program.source, function, &run.snapshot)
 }
 
-/// A launch that only has to be made.
+/// A launch without reports.
 struct Prepared {
     device: Device,
     function: Function,
@@ -456,7 +457,7 @@ fn prepared(
     })
 }
 
-/// The newest architecture that runs there.
+/// The newest architecture that the device runs.
 fn newest(target: &Target) -> String {
     match target {
         Target::Emulator(Card::H100) => "sm_90a".into(),
@@ -504,7 +505,7 @@ fn options(arguments: &Arguments) -> Options {
     }
 }
 
-/// That each number is that of an argument with a buffer.
+/// Checks that each number is that of an argument with a buffer.
 fn check_numbers<'a>(buffers: &[Held], numbers: impl Iterator<Item = &'a Numbered>) -> Result<()> {
     for Numbered { argument, file } in numbers {
         if !buffers.iter().any(|held| held.argument == *argument) {

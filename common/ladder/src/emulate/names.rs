@@ -1,17 +1,17 @@
-//! Kernels by the names that a source gives them: PTX has them with their types folded in.
+//! Kernels by their names in a source; PTX has mangled names.
 use cpp_demangle::{DemangleOptions, Symbol};
 use emulator::Ptx;
 
 use super::device_code::{KernelDeclaration, base_name};
 
-/// A kernel of a PTX text.
+/// A kernel in a PTX text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KernelName {
-    /// In the PTX.
+    /// The name in the PTX.
     pub entry: String,
-    /// In the source, with template arguments: `ours::reduce<float, 256>`.
+    /// The name in the source, with template arguments: `ours::reduce<float, 256>`.
     pub name: String,
-    /// The types of its parameters, if the name in the PTX has them.
+    /// The types of its parameters, if the mangled name has them.
     pub types: Option<Vec<String>>,
 }
 
@@ -37,7 +37,7 @@ impl KernelName {
         }
     }
 
-    /// As messages show it.
+    /// The name for messages.
     pub fn shown(&self) -> String {
         match &self.types {
             Some(types) => format!("{}({})", self.name, types.join(", ")),
@@ -45,7 +45,7 @@ impl KernelName {
         }
     }
 
-    /// Whether this is what a user calls it: its name with or without namespaces, template arguments, parameters.
+    /// Whether a user's name matches: with or without namespaces, template arguments, parameters.
     fn is_called(&self, wanted: &str) -> bool {
         let squeezed = |text: &str| text.split_whitespace().collect::<String>();
         let wanted = squeezed(wanted);
@@ -63,7 +63,7 @@ impl KernelName {
     }
 }
 
-/// The parts of a list, of which each may hold commas in brackets.
+/// The parts of a list, whose items may contain commas in brackets.
 pub fn split(list: &str) -> Vec<String> {
     let (mut parts, mut depth) = (vec![String::new()], 0i32);
     for c in list.chars() {
@@ -86,10 +86,10 @@ pub fn split(list: &str) -> Vec<String> {
         .collect()
 }
 
-/// The kernel that is meant, of those in a PTX text.
+/// The kernel of a PTX text that the user means.
 ///
 /// # Errors
-/// Which there are, if none or several are meant.
+/// The candidates, if none or several match.
 pub fn choose(
     ptx: &Ptx,
     wanted: Option<&str>,
@@ -149,7 +149,7 @@ pub fn choose(
     }
 }
 
-/// What to say of templates without an instance.
+/// The message about templates without an instance.
 fn instances(templates: &[&KernelDeclaration]) -> String {
     let names: Vec<&str> = templates.iter().map(|one| one.name.as_str()).collect();
     let first = names.first().copied().unwrap_or_default();

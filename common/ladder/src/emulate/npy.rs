@@ -1,13 +1,13 @@
-//! NumPy's `.npy` files: a type, a shape and the numbers. Read here and not by the crate `npyz`, which panics where a shape
-//! overflows and allocates whatever a header's length says: ARCHITECTURE.md, "Libraries that were weighed".
+//! NumPy's `.npy` files: a type, a shape and the numbers. They are not read by the crate `npyz`, which panics if a
+//! shape overflows and allocates whatever length a header states: see ARCHITECTURE.md, "Libraries that were weighed".
 use super::element::Element;
 
-/// The first bytes of a file.
+/// The magic number of a file.
 const MAGIC: &[u8] = b"\x93NUMPY";
-/// Dimensions that an array may have: as many as NumPy's have at most.
+/// The most dimensions of an array, as in NumPy.
 const MOST_DIMENSIONS: usize = 64;
 
-/// An array: its elements in the order of C, the last index fastest.
+/// An array: elements in C order, the last index fastest.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Array {
     pub element: Element,
@@ -15,7 +15,7 @@ pub struct Array {
     pub bytes: Vec<u8>,
 }
 
-/// What a type is called in a file. NumPy has no bf16: it stands there as what libraries write, two bytes.
+/// The name of a type in a file. NumPy has no bf16; libraries write it as two bytes.
 fn descriptions(element: Element) -> &'static [&'static str] {
     match element {
         Element::F16 => &["<f2"],
@@ -33,7 +33,7 @@ fn descriptions(element: Element) -> &'static [&'static str] {
     }
 }
 
-/// The array in a file.
+/// Reads the array in a file.
 ///
 /// # Errors
 /// What is wrong with it.
@@ -80,7 +80,7 @@ pub fn read(file: &[u8]) -> Result<Array, String> {
     })
 }
 
-/// The elements of a shape, if they can be counted.
+/// The number of elements of a shape, if it does not overflow.
 pub fn count(shape: &[u64]) -> Option<usize> {
     let product = shape
         .iter()
@@ -116,7 +116,7 @@ fn shape_of(text: &str) -> Option<Vec<u64>> {
     (shape.len() <= MOST_DIMENSIONS).then_some(shape)
 }
 
-/// From the order of Fortran, the first index fastest, to that of C.
+/// Converts Fortran order, the first index fastest, to C order.
 fn transposed(bytes: &[u8], shape: &[u64], width: usize) -> Vec<u8> {
     let mut out = Vec::with_capacity(bytes.len());
     let mut index = vec![0u64; shape.len()];
@@ -139,7 +139,7 @@ fn transposed(bytes: &[u8], shape: &[u64], width: usize) -> Vec<u8> {
     out
 }
 
-/// A file with this array; bf16 as float32, which has all its values and which NumPy can read.
+/// A file with this array; bf16 is written as float32, which has all its values and which NumPy can read.
 pub fn write(array: &Array) -> Vec<u8> {
     let (element, bytes) = match array.element {
         Element::Bf16 => {
@@ -215,7 +215,7 @@ mod tests {
         );
     }
 
-    /// As NumPy 2.1 writes `numpy.asfortranarray([[1, 2, 3], [4, 5, 6]], dtype="int8")`.
+    /// The output of NumPy 2.1 for `numpy.asfortranarray([[1, 2, 3], [4, 5, 6]], dtype="int8")`.
     #[test]
     fn the_order_of_fortran_is_turned() {
         let header = "{'descr': '|i1', 'fortran_order': True, 'shape': (2, 3), }          \n";

@@ -1,5 +1,5 @@
-//! Launches of the same kernel that execute what the reader's does not: tried, not guessed. Buffers stay as they are, so
-//! a launch that leaves them is not proposed.
+//! Finds launches of the same kernel that execute what the user's launch does not, by trying them. Buffers keep their
+//! size, so a launch that leaves them is not proposed.
 use std::str::FromStr;
 
 use anyhow::Result;
@@ -12,13 +12,13 @@ use super::launch::{Dimensions, Launch};
 use super::prepared;
 use super::program::Program;
 
-/// Trials at most.
+/// The maximum number of trials.
 const MOST: usize = 24;
-/// Warp instructions of each: as many times those of the reader's launch, and at least so many.
+/// The limit of warp instructions per trial: this many times those of the user's launch, and at least this many.
 const TIMES: u64 = 8;
 const LEAST: u64 = 1 << 16;
 
-/// Looks for launches that execute what `report` says was never executed, and names the first of each.
+/// Looks for launches that execute what `report` lists as never executed, and names the first for each.
 pub fn propose(
     program: &Program,
     launch: &Launch,
@@ -45,7 +45,7 @@ pub fn propose(
         if left.is_empty() {
             return;
         }
-        // What cannot be launched or goes wrong proves nothing.
+        // A launch that is refused or fails proves nothing.
         let Ok(Some(executed)) = executed(program, &other, target, &options) else {
             continue;
         };
@@ -61,7 +61,7 @@ pub fn propose(
     }
 }
 
-/// Which instructions a plain launch executes; none if something is found wrong with it.
+/// The instructions that a plain launch executes; none if it has a finding.
 fn executed(
     program: &Program,
     launch: &Launch,
@@ -90,7 +90,7 @@ fn executed(
     }))
 }
 
-/// Launches that differ in one thing, with the words for it: more blocks, or another integer.
+/// Launches with one change, each with a description: more blocks, or another integer.
 fn others(program: &Program, launch: &Launch) -> Vec<(Launch, String)> {
     let mut all = Vec::new();
     if let Some(Dimensions([x, y, z])) = launch.grid {

@@ -1,4 +1,4 @@
-//! A file to PTX and the kernel in it that is meant.
+//! Turns a file into PTX, and finds the kernel that the user means.
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
@@ -11,26 +11,26 @@ use super::device_code::{self, DeviceCode, Search, base_name};
 use super::launch::Launch;
 use super::names::{self, KernelName};
 
-/// What can be launched.
+/// A program that can be launched.
 pub struct Program {
     pub source: Source,
     pub kernel: KernelName,
     pub params: Vec<Param>,
-    /// The parameters' types in the source, as far as they are known.
+    /// The parameters' types in the source, as far as known.
     pub types: Vec<Option<String>>,
 }
 
-/// What nvcc has every file include, and what programs rely on having with it.
+/// The headers that nvcc includes in every file, and others that programs rely on getting with them.
 const IMPLICIT: (&str, &str) = (
     "stand_in_for_cuda_runtime.h",
     "#include <cmath>\n#include <cstddef>\n#include <cstdint>\n#include <climits>\n#include <cfloat>\n",
 );
 
 impl Program {
-    /// Reads a file, and compiles it for `arch` if it is CUDA source; `folders` hold headers of the user's.
+    /// Reads a file, and compiles it for `arch` if it is CUDA source; `folders` are the user's include folders.
     ///
     /// # Errors
-    /// If it cannot be read or compiled, or does not say which kernel is meant.
+    /// If it cannot be read or compiled, or it is unclear which kernel is meant.
     pub fn read(path: &Path, launch: &Launch, arch: &str, folders: &[PathBuf]) -> Result<Self> {
         let file = path.display().to_string();
         let ending = path
@@ -84,7 +84,7 @@ fn of_ptx(path: &Path, file: &str) -> Result<Source> {
     })
 }
 
-/// The types of a kernel's parameters: from its name in the PTX, else as the source declares them.
+/// The types of a kernel's parameters: from its mangled name, or else from the source.
 fn types(kernel: &KernelName, declared: &DeviceCode, count: usize) -> Vec<Option<String>> {
     let declarations = declared
         .kernels
@@ -101,7 +101,7 @@ fn types(kernel: &KernelName, declared: &DeviceCode, count: usize) -> Vec<Option
     }
 }
 
-/// Without a compiler, the PTX that was committed beside the source, if it belongs to it.
+/// Without a compiler, the PTX that is committed beside the source, if it was made from it.
 fn committed(path: &Path, file: &str) -> Option<Source> {
     let source = std::fs::read_to_string(path).ok()?;
     let ptx = std::fs::read_to_string(path.with_extension("ptx")).ok()?;
@@ -115,7 +115,7 @@ fn committed(path: &Path, file: &str) -> Option<Source> {
         configuration: "",
     };
     ptx_file::check(&kernel).ok()?;
-    // As the compiler was given it.
+    // As it was passed to the compiler.
     let files = ptx
         .lines()
         .filter(|line| line.trim_start().starts_with(".file"));
@@ -132,7 +132,7 @@ fn committed(path: &Path, file: &str) -> Option<Source> {
     })
 }
 
-/// PTX, what the source declares, and the name in the PTX of an instance of a template.
+/// PTX, the source's declarations, and the mangled name of a template's instance.
 fn compiled(
     path: &Path,
     file: &str,
@@ -220,7 +220,7 @@ fn compiled(
     Ok((source, code, compiled.lowered.into_iter().next()))
 }
 
-/// What a compiler cannot know: that a name is the host's, that a header was not there, which kernels there are.
+/// Explains what a compiler cannot know: that a name is host code, that a header was missing, which kernels exist.
 fn hints(log: &str, code: &DeviceCode, missing: &[String]) -> String {
     let mut hints = String::new();
     let mut named: Vec<&str> = Vec::new();

@@ -1,4 +1,4 @@
-//! How a reader sees a launch.
+//! The report of a launch for a reader.
 use std::fmt::Write as _;
 
 use emulator::{LaunchReport, Printed};
@@ -12,19 +12,19 @@ use super::compare::Comparison;
 use super::npy::Array;
 use super::program::Program;
 
-/// Elements of a buffer that are shown.
+/// The most elements of a buffer that are shown.
 const FIRST: usize = 6;
 
-/// What the buffer of an argument holds after the launch.
+/// The buffer of an argument after the launch.
 #[derive(Clone, Debug, Serialize)]
 pub struct Summary {
     pub argument: usize,
     #[serde(rename = "type")]
     pub element: &'static str,
     pub shape: Vec<u64>,
-    /// Elements with other bits than before.
+    /// How many elements have changed.
     pub changed: usize,
-    /// Of the elements that are numbers.
+    /// The range of the elements that are numbers.
     pub min: Option<f64>,
     pub max: Option<f64>,
     pub mean: Option<f64>,
@@ -83,7 +83,7 @@ fn npy_count(shape: &[u64]) -> usize {
     super::npy::count(shape).unwrap_or(usize::MAX)
 }
 
-/// What ran where.
+/// What ran on which device.
 pub fn head(
     program: &Program,
     config: &LaunchConfig,
@@ -157,7 +157,7 @@ pub fn buffers(summaries: &[Summary]) -> String {
     text
 }
 
-/// Whether each buffer is as expected, and the first elements that are not.
+/// Whether each buffer is as expected, and the first elements that differ.
 pub fn comparisons(all: &[Comparison]) -> String {
     let mut text = String::new();
     for one in all {
@@ -194,7 +194,7 @@ pub fn comparisons(all: &[Comparison]) -> String {
     text
 }
 
-/// The source line by line, then what memory was asked for in all.
+/// The source line by line, then the total memory traffic.
 pub fn profile(program: &Program, function: &Function, run: &LaunchReport) -> String {
     let instructions = function.instructions();
     let lines = by_line(&program.source, instructions, &run.counters);
@@ -203,7 +203,7 @@ pub fn profile(program: &Program, function: &Function, run: &LaunchReport) -> St
     text
 }
 
-/// What was printed, just as CUDA prints it.
+/// The kernel's printf output, as CUDA prints it.
 pub fn printed(all: &[Printed]) -> String {
     all.iter().map(|one| one.text.as_str()).collect()
 }

@@ -1,26 +1,26 @@
-//! `--arg 'map(f16[2048,2048]=normal; box=128x64; swizzle=128)'`: a tensor map, as `cuTensorMapEncodeTiled` makes it.
+//! `--arg 'map(f16[2048,2048]=normal; box=128x64; swizzle=128)'`: a tensor map, as `cuTensorMapEncodeTiled` encodes it.
 use emulator::{Element as MapElement, Swizzle};
 use harness::TensorTiling;
 
 use super::argument::{Argument, BufferSpec};
 use super::element::Element;
 
-/// A tensor map as it is asked for. Lists begin with the outermost dimension, as a buffer's shape does.
+/// A requested tensor map. Lists begin with the outermost dimension, like a buffer's shape.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MapSpec {
-    /// What holds the tensor: a buffer of its own, or that of an argument before it.
+    /// The buffer that contains the tensor: a new one, or that of an earlier argument.
     pub of: MapOf,
     /// The box that TMA copies at a time, in elements.
     pub tile: Vec<u32>,
     /// How a box is swizzled in shared memory.
     pub swizzle: Swizzle,
-    /// The tensor, in elements; none: as the buffer.
+    /// The shape of the tensor; none: the shape of the buffer.
     pub shape: Option<Vec<u64>>,
-    /// Elements from one to the next in each dimension but the innermost; none: without gaps.
+    /// Strides in elements of each dimension but the innermost; none: contiguous.
     pub strides: Option<Vec<u64>>,
 }
 
-/// What a tensor map is of.
+/// The buffer of a tensor map.
 #[derive(Clone, Debug, PartialEq)]
 pub enum MapOf {
     /// `f16[64,64]=normal`
@@ -29,11 +29,11 @@ pub enum MapOf {
     Same(usize),
 }
 
-/// How a tensor map is written.
+/// The syntax of tensor maps.
 pub const FORM: &str = "map(f16[2048,2048]=normal; box=128x64; swizzle=128)";
 
 impl MapSpec {
-    /// What is within `map(…)`.
+    /// Parses the text within `map(…)`.
     ///
     /// # Errors
     /// What is wrong with it.
@@ -82,10 +82,10 @@ impl MapSpec {
         })
     }
 
-    /// The map of a buffer of such elements and this shape.
+    /// Encodes the map of a buffer with this element type and shape.
     ///
     /// # Errors
-    /// If its lists do not go together.
+    /// If its lists do not match.
     pub fn tiling(&self, element: Element, held: &[u64]) -> Result<TensorTiling, String> {
         let shape = self.shape.as_deref().unwrap_or(held);
         let outer = shape.len().saturating_sub(1);
@@ -126,7 +126,7 @@ fn numbers(text: &str) -> Option<Vec<u64>> {
     parts.collect()
 }
 
-/// TMA moves bits: signed integers it has of 32 and 64 bits only.
+/// TMA moves bits; the only signed integers that it has are those of 32 and 64 bits.
 fn map_element(element: Element) -> MapElement {
     match element {
         Element::F16 => MapElement::F16,

@@ -1,11 +1,11 @@
-//! Texts of strangers, changed at random: they come back, with no line moved.
+//! Randomly changed texts of kernels from other repositories: they are returned, and no line moves.
 use std::path::Path;
 
 use harness::splitmix64;
 
 use super::untrusted;
 
-/// Random numbers, one after the other.
+/// A sequence of random numbers.
 struct Random(u64);
 
 impl Random {
@@ -30,7 +30,7 @@ fn files() -> Vec<Vec<u8>> {
         .collect()
 }
 
-/// Pieces that mean something.
+/// Tokens that have a meaning.
 const PIECES: &[&str] = &[
     "{",
     "}",
@@ -77,7 +77,7 @@ const PIECES: &[&str] = &[
     "\0",
 ];
 
-/// A text with some changes: pieces put in, taken out, doubled, bytes flipped.
+/// A text with random changes: tokens inserted, removed or doubled, bytes flipped.
 fn mutated(files: &[Vec<u8>], random: &mut Random) -> Vec<u8> {
     let mut text = files[random.below(files.len())].clone();
     let start = random.below(text.len());
@@ -128,14 +128,14 @@ fn changed_sources_come_back() {
     feed(300, 1);
 }
 
-/// Minutes of it.
+/// Runs for minutes.
 #[test]
 #[ignore = "takes minutes"]
 fn many_changed_sources_come_back() {
     feed(100_000, 2);
 }
 
-/// Words of launches and arrays, changed byte by byte.
+/// Words of launches and arrays, with random bytes changed.
 #[test]
 fn changed_words_and_arrays_come_back() {
     let words = "f32[4096]=normal:7\nbf16[64,2]=uniform(-1,1)\nu8[2x3]=1,2,3,4,5,6\na.npy\nf16=a.npy\nf16=0.5\nhex:00 ff\n@0\nnull\n-0x1f\n1e-3\n\

@@ -1,4 +1,4 @@
-//! What reads words and texts of others, for a fuzzer: text in, text out.
+//! The code that reads untrusted words and texts, for a fuzzer: text in, text out.
 use std::path::Path;
 
 use super::argument::Argument;
@@ -7,7 +7,7 @@ use super::launch::Launch;
 use super::look::declaration;
 use super::npy;
 
-/// The device's part of a source that includes no file.
+/// The device part of a source that includes no file.
 pub fn device_code(text: &[u8], kernel: Option<&str>) -> String {
     let search = Search {
         folders: &[],
@@ -23,14 +23,14 @@ pub fn declared(text: &str, symbol: &str) -> String {
     format!("{:?}", declaration::of(text, symbol))
 }
 
-/// The words of a launch, one a line, and the head of a file.
+/// The words of a launch, one per line, and the top comment of a file.
 pub fn launch(text: &str) -> String {
     let words: Vec<_> = text.lines().map(|word| word.parse::<Argument>()).collect();
     let head = Launch::of_head(text, Path::new("kernel.cu"));
     format!("{words:?}\n{head:?}")
 }
 
-/// A `.npy` file, written again.
+/// Parses a `.npy` file and writes it again.
 pub fn array(file: &[u8]) -> Result<Vec<u8>, String> {
     npy::read(file).map(|array| npy::write(&array))
 }

@@ -70,7 +70,7 @@ fn everybody_has_a_grade_whatever_others_handed_in() {
     assert!(class.path().join("cyd/grade.json").is_file());
     assert!(!class.path().join("dee/grade.json").exists());
     let said = text(&output.stdout);
-    assert!(said.contains("3 graded, 1 could not be"), "{said}");
+    assert!(said.contains("3 graded, 1 failed to be graded"), "{said}");
 }
 
 #[test]
@@ -82,7 +82,7 @@ fn a_class_graded_again_lists_who_changed_and_why() {
     assert!(text(&nothing.stderr).contains("grade the class first"));
 
     ladder(&["--class"], &[&assignment(), class.path()]);
-    assert!(again().contains("0 of 3 have another grade"), "{}", again());
+    assert!(again().contains("0 of 3 grades changed"), "{}", again());
 
     let ada = class.path().join("ada/answers.toml");
     fs::copy(class.path().join("-bob/answers.toml"), &ada).expect("a file");
@@ -91,7 +91,7 @@ fn a_class_graded_again_lists_who_changed_and_why() {
         said.contains("ada: 100 -> ") && said.contains("(another submission)"),
         "{said}"
     );
-    assert!(said.contains("1 of 3 have another grade"), "{said}");
+    assert!(said.contains("1 of 3 grades changed"), "{said}");
     // Nothing was written.
     assert_eq!(said, again());
 
@@ -105,7 +105,7 @@ fn a_class_graded_again_lists_who_changed_and_why() {
     assert!(said.contains("ada: 100 -> "), "{said}");
     assert!(
         said.contains(
-            "1 of 2 have another grade; 1 could not be compared, 1 have no grade yet; nothing"
+            "1 of 2 grades changed; 1 could not be compared, 1 have no grade yet; nothing"
         ),
         "{said}"
     );
@@ -158,7 +158,7 @@ fn one_bad_folder_stops_nobody() {
     assert_eq!(rows[1][1], "100");
     assert!(class.path().join("ada/grade.json").is_file());
     let said = text(&output.stdout);
-    assert!(said.contains("2 graded, 2 could not be"), "{said}");
+    assert!(said.contains("2 graded, 2 failed to be graded"), "{said}");
     let said = text(&ladder(&["--regrade"], &[&assignment(), class.path()]).stdout);
     assert!(said.contains("-bob: not compared: cannot read"), "{said}");
 }

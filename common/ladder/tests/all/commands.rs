@@ -52,7 +52,7 @@ fn what_is_missing_exits_with_2_and_names_the_remedy() {
         ),
         (
             &["exam", "--seed", "1", "--out", "Cargo.toml"],
-            "cannot make Cargo.toml",
+            "cannot create Cargo.toml",
         ),
     ] {
         let output = ladder(arguments);

@@ -387,7 +387,7 @@ fn a_long_log_is_cut_and_a_long_source_refused() {
     );
     let said = all(&locked, &" ".repeat((1 << 20) + 1));
     assert!(
-        said.contains("1048577 bytes, and 1048576 are allowed"),
+        said.contains("1048577 bytes, but only 1048576 are allowed"),
         "{said}"
     );
     let said = all(&locked, "int x;\0");

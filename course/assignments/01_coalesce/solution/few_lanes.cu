@@ -1,4 +1,4 @@
-// A cheat: four lanes of a warp compute what all should. No access has a gap, and everything is fetched over and over.
+// A cheat: four lanes of a warp do the work of all. No access has a gap, and everything is fetched again and again.
 
 #ifndef TILE_M
 #define TILE_M 16

@@ -1,5 +1,5 @@
 // Assignment 01, coalesce: a thread computes four neighbouring elements of C, straight from global memory.
-// The counters to watch are sectors: the fewest that one access can have, and then as few as possible in all.
+// The counters to watch are sectors: first as few as possible per access, then as few as possible in total.
 // `cargo ladder grade course/assignments/01_coalesce my_kernel.cu`.
 
 #ifndef TILE_M   // the grader compiles other tiles as well
@@ -49,13 +49,13 @@ gemm(const unsigned short* A, const unsigned short* B, unsigned short* C, int M,
     const int tileCol = blockIdx.x / rowTiles * BN;
 
     //: solution
-    // Where am I? Neighbouring lanes lie along a row of C: together they read and write one run of memory.
+    // Where am I? Neighbouring lanes are along a row of C: together they access contiguous memory.
     const int threadRow = threadIdx.x / ROW_THREADS;
     const int threadCol = threadIdx.x % ROW_THREADS;
     A += (tileRow + threadRow) * K + threadCol;
     B += tileCol + threadCol * TN;
     //: starter
-    //| // Where am I? Your task begins here. As it stands, neighbouring lanes lie one below the other.
+    //| // Where am I? Your task begins here. As it is, neighbouring lanes are one below the other.
     //| const int threadRow = threadIdx.x % BM;
     //| const int threadCol = threadIdx.x / BM;
     //| A += (tileRow + threadRow) * K;
@@ -65,14 +65,14 @@ gemm(const unsigned short* A, const unsigned short* B, unsigned short* C, int M,
     float acc[TN] = {};
     for (int k0 = 0; k0 < K; k0 += BK) {
         //: solution
-        // Load. All threads of a row need all of this piece of A's row, so each brings its part, and every sector
-        // is asked for once.
+        // Load. All threads of a row need all of this piece of A's row, so each loads a part of it, and every
+        // sector is requested once.
         unsigned short part[BK / ROW_THREADS];
         #pragma unroll
         for (int i = 0; i < BK / ROW_THREADS; ++i)
             part[i] = A[i * ROW_THREADS];
 
-        // Compute. Element k comes from the thread that brought it. The four of B come as one access of 8 bytes.
+        // Compute. Element k comes from the thread that loaded it. The four elements of B are loaded by one access of 8 bytes.
         #pragma unroll
         for (int k = 0; k < BK; ++k) {
             const float a = half_to_float(__shfl_sync(~0u, part[k / ROW_THREADS], k % ROW_THREADS, ROW_THREADS));

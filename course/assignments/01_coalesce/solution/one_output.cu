@@ -1,5 +1,5 @@
-// The rung's kernel with this assignment's tile: every access is ideal, and each brings less than half of what an
-// access of four outputs does, so a block's many warps fetch everything too often.
+// The rung's kernel with this assignment's tile: every access is ideal, but each loads less than half as much as
+// an access for four outputs, so a block's many warps fetch everything too often.
 
 #ifndef TILE_M
 #define TILE_M 16

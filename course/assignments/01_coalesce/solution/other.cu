@@ -1,5 +1,5 @@
-// Assignment 01, another way: a thread's elements of C lie 32 columns apart, so that a warp meets whole rows of the
-// tile, and 2 bytes a lane lie side by side. Everybody asks for the same 16 bytes of A, eight steps ahead.
+// Assignment 01, another way: a thread's elements of C are 32 columns apart, so that a warp accesses whole rows of
+// the tile, with 2 contiguous bytes per lane. All lanes load the same 16 bytes of A, eight steps ahead.
 
 #ifndef TILE_M
 #define TILE_M 16

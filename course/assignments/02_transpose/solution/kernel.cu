@@ -1,5 +1,5 @@
-// Assignment 02, transpose: tiles of 16-bit words go through shared memory, so that both matrices are met row by row.
-// The counters to watch are sectors, of loads and of stores, and then wavefronts: the ideal, for not one byte more.
+// Assignment 02, transpose: tiles of 16-bit words go through shared memory, so that both matrices are accessed row by
+// row. The counters to watch are sectors, of loads and of stores, and then wavefronts: the ideal, without an extra byte.
 // `cargo ladder grade course/assignments/02_transpose my_kernel.cu`.
 
 #ifndef TILE_M   // the grader compiles other tiles as well
@@ -18,10 +18,10 @@ static_assert(TILE_ROWS % 32 == 0 && TILE_COLS % 32 == 0, "a warp takes 32 neigh
 //: solution
 constexpr int WARPS = THREADS / 32;
 constexpr int ROW_BANKS = TILE_COLS / 2;               // words of 4 bytes in a row of the tile: two elements in each
-constexpr int SHARING = ROW_BANKS < 32 ? 32 / ROW_BANKS : 1;   // rows that lie side by side in the 32 banks
+constexpr int SHARING = ROW_BANKS < 32 ? 32 / ROW_BANKS : 1;   // rows that are side by side in the 32 banks
 
-// Where an element lies in the tile. A bank serves pairs of elements, so pairs move and nothing smaller does: pair p
-// of a row goes where pair p ^ (row / SHARING) would be. The rows that share the banks have different ones anyway.
+// The position of an element in the tile. A bank's word is a pair of elements, so only whole pairs move: pair p of a
+// row is stored in the place of pair p ^ (row / SHARING). Rows that share the banks are in different banks anyway.
 __device__ int place(int row, int col)
 {
     const int pair = col / 2 ^ row / SHARING % (ROW_BANKS < 32 ? ROW_BANKS : 32);
@@ -47,27 +47,27 @@ transpose(const unsigned short* in, unsigned short* out, int rows, int cols)
     out += tileCol * rows + tileRow;
 
     //: solution
-    // Where am I? A warp takes 32 neighbouring elements, every WARPS-th time it is its turn.
+    // Where am I? A warp copies 32 neighbouring elements at a time, every WARPS-th group of them.
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
 
-    // Load. Lanes lie along a row of the tile.
+    // Load. Lanes are along a row of the tile.
     #pragma unroll
     for (int i = warp; i < TILE_ROWS * TILE_COLS / 32; i += WARPS) {
         const int row = i / (TILE_COLS / 32), col = i % (TILE_COLS / 32) * 32 + lane;
         tile[place(row, col)] = in[row * cols + col];
     }
 
-    // Wait until the whole tile is there.
+    // Wait until the whole tile has been copied.
     __syncthreads();
 
-    // Store. Lanes lie along a column of the tile, which is a row of `out`.
+    // Store. Lanes are along a column of the tile, which is a row of `out`.
     #pragma unroll
     for (int i = warp; i < TILE_ROWS * TILE_COLS / 32; i += WARPS) {
         const int row = i % (TILE_ROWS / 32) * 32 + lane, col = i / (TILE_ROWS / 32);
         out[col * rows + row] = tile[place(row, col)];
     }
     //: starter
-    //| // Your task begins here. As it stands, lanes lie along a row of `in`, and so down a column of `out`.
+    //| // Your task begins here. As it is, lanes are along a row of `in`, and so along a column of `out`.
     //| #pragma unroll
     //| for (int i = threadIdx.x; i < TILE_ROWS * TILE_COLS; i += THREADS) {
     //|     const int row = i / TILE_COLS, col = i % TILE_COLS;

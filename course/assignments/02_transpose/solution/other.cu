@@ -1,6 +1,6 @@
-// Assignment 02, another way: `cp.async` brings 16 bytes at a time, and `ldmatrix.trans` transposes. It gives a lane
-// two rows of a column from each of four matrices. Which rows these are is the reader's choice: here lane l gets rows
-// 8 (l % 4) to 8 (l % 4) + 7 of column l / 4, which are 16 bytes of `out` in a run.
+// Assignment 02, another way: `cp.async` copies 16 bytes at a time, and `ldmatrix.trans` transposes. It gives a lane
+// two rows of a column from each of four matrices. The addresses choose these rows: here lane l gets rows 8 (l % 4)
+// to 8 (l % 4) + 7 of column l / 4, which are 16 contiguous bytes of `out`.
 
 #ifndef TILE_M
 #define TILE_M 32
@@ -18,8 +18,8 @@ extern "C" __constant__ int transpose_launch[] = {TILE_ROWS, TILE_COLS, THREADS,
 static_assert(CHUNKS == 4 || CHUNKS == 8, "rows of 64 or 128 bytes");
 static_assert(TILE_ROWS % 32 == 0, "four matrices, one below the other");
 
-// Rows 0, 1, 8, 9, 16, 17, 24, 25 are read together, and likewise those 2, 4 and 6 further: they differ in bits 0, 3
-// and 4, which choose among eight chunks. Of rows of four chunks two fill the banks, so bit 0 has its place already.
+// Rows 0, 1, 8, 9, 16, 17, 24, 25 are read together, and likewise those 2, 4 and 6 further on: they differ in bits
+// 0, 3 and 4, which choose among eight chunks. Two rows of four chunks fill the banks, so bit 0 counts already.
 __device__ int place(int row, int chunk)
 {
     const int choice = CHUNKS == 8 ? (row & 1) | (row >> 2 & 6) : row >> 3 & 3;
@@ -47,7 +47,7 @@ transpose(const unsigned short* in, unsigned short* out, int rows, int cols)
     asm volatile("cp.async.wait_all;" ::: "memory");
     __syncthreads();
 
-    // 32 rows of a chunk at a time. Lane l names row l % 8 of matrix l / 8: pairs of rows, 8 apart.
+    // 32 rows of a chunk at a time. Lane l gives the address of row l % 8 of matrix l / 8: pairs of rows, 8 apart.
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     #pragma unroll
     for (int i = warp; i < TILE_ROWS / 32 * CHUNKS; i += WARPS) {

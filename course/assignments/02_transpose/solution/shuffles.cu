@@ -1,5 +1,5 @@
 // Right, coalesced on both sides, and without shared memory: a warp transposes 16x16 elements by shuffles. A lane holds
-// eight of them, and asks for each of its eight outputs eight times.
+// eight of them, and takes eight shuffles for each of its eight outputs.
 
 #ifndef TILE_M
 #define TILE_M 32
@@ -22,7 +22,7 @@ extern "C" __global__ void transpose(const unsigned short* in, unsigned short* o
         #pragma unroll
         for (int j = 0; j < 8; ++j)
             held[j] = in[(firstRow + 2 * j + lane / 16) * cols + firstCol + lane % 16];
-        // Columns 2j and 2j + 1: the element of row lane % 16 is number (lane % 16) / 2 of some lane.
+        // Columns 2j and 2j + 1: the element of row lane % 16 is element (lane % 16) / 2 of some lane.
         #pragma unroll
         for (int j = 0; j < 8; ++j) {
             unsigned short found = 0;

@@ -1,4 +1,4 @@
-// One thread an element, straight from global memory: no conflict, and no shared memory.
+// One thread per element, straight from global memory: no conflicts, and no shared memory.
 #ifndef TILE_M
 #define TILE_M 64
 #define TILE_N 64

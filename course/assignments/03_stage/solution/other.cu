@@ -1,7 +1,7 @@
-// Assignment 03, another way: As stays as it is, in plain rows and without a gap. A lane brings two or four chunks of A
-// before it stores one, and lanes of the same row of A store them in different orders.
+// Assignment 03, another way: As keeps plain rows without gaps. A lane loads two or four chunks of A before it stores
+// one, and lanes of the same row of A store them in different orders.
 
-// The grader asks for other tiles too.
+// The grader also compiles other tiles.
 #ifndef TILE_M
 #define TILE_M 64
 #define TILE_N 64
@@ -11,9 +11,9 @@
 constexpr int BM = TILE_M, BN = TILE_N, BK = TILE_K;   // the block's tile of C, and its step along K
 constexpr int TM = 8, TN = 8;                          // the thread's tile of C
 constexpr int THREADS = (BM / TM) * (BN / TN);         // 64 or 128
-constexpr int CHUNK = 8;                               // elements of A that a lane brings at once: 16 bytes
-constexpr int A_CHUNKS = BK / CHUNK;                   // chunks in a row of A's tile, and lanes that bring it
-constexpr int B_LANES = BN / 4;                        // lanes that bring a row of B's tile, 4 elements each
+constexpr int CHUNK = 8;                               // elements of A that a lane loads at once: 16 bytes
+constexpr int A_CHUNKS = BK / CHUNK;                   // chunks in a row of A's tile, and lanes that copy it
+constexpr int B_LANES = BN / 4;                        // lanes that copy a row of B's tile, 4 elements each
 
 // What the host must know to launch this kernel: tile, threads, dynamic shared bytes, blocks per cluster.
 extern "C" __constant__ int gemm_launch[] = {BM, BN, BK, THREADS, 0, 1};
@@ -22,10 +22,10 @@ static_assert(BN == 64 && BM % 32 == 0, "a warp computes 32 x 64 elements of C")
 static_assert(BK == 16 || BK == 32, "two or four lanes bring a row of A's tile");
 static_assert(BK * B_LANES % THREADS == 0, "the threads copy whole rows of B at a time");
 
-// Rows of A's tile that a warp brings with one load, and loads of a lane: together its warp's 32 rows.
+// Rows of A's tile that a warp loads with one instruction, and loads per lane: together its warp's 32 rows.
 constexpr int ROWS = 32 / A_CHUNKS, LOADS = A_CHUNKS;
 
-// Exchanges two chunks, or not: a choice between registers, so that neither needs an address.
+// Swaps two chunks, or not: a selection between registers, so that neither needs an address.
 __device__ void exchange(bool really, uint4& a, uint4& b)
 {
     const uint4 first = really ? b : a, second = really ? a : b;
@@ -48,7 +48,7 @@ __device__ unsigned short float_to_half(float f)
     return h;
 }
 
-// One 16-byte load, said in so many words: from a plain float4 the compiler makes now one load, now two.
+// One 16-byte load, explicitly: for a plain float4 the compiler emits sometimes one load, sometimes two.
 __device__ void load4(float* to, const float* from)
 {
     asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
@@ -70,8 +70,8 @@ gemm(const unsigned short* A, const unsigned short* B, unsigned short* C, int M,
     const int tileCol = blockIdx.x / rowTiles * BN;
 
     // Where am I? A warp computes 32 x 64 elements with its lanes as 4 x 8: lane = 0bRCCCr, row Rr, column CCC.
-    // Lanes i and i^1 then read the same floats of Bs, lanes i and i^2 the same of As, and where that holds
-    // all over the warp, a float4 is served to 16 lanes at a time instead of 8.
+    // Lanes i and i^1 then read the same floats of Bs, lanes i and i^2 the same of As, and if that holds for
+    // the whole warp, a float4 is served to 16 lanes at a time instead of 8.
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     const int threadRow = (lane & 1) + 2 * (lane >> 4) + 4 * warp;
     const int threadCol = (lane >> 1) % 8;                                 // 0 to 7
@@ -84,8 +84,8 @@ gemm(const unsigned short* A, const unsigned short* B, unsigned short* C, int M,
 
     float acc[TM][TN] = {};
     for (int k0 = 0; k0 < K; k0 += BK) {
-        // Load. Neighbouring lanes bring neighbouring chunks of a row of A, which would meet in one bank if they were
-        // stored together. So each stores its chunks in another order, and those of a row go at different times.
+        // Load. Neighbouring lanes load neighbouring chunks of a row of A, which would conflict if they were stored
+        // together. So each lane stores its chunks in another order, and those of a row at different times.
         uint4 a[LOADS];
         #pragma unroll
         for (int i = 0; i < LOADS; ++i)
@@ -112,11 +112,11 @@ gemm(const unsigned short* A, const unsigned short* B, unsigned short* C, int M,
                 half_to_float(b.x, 0), half_to_float(b.x, 1), half_to_float(b.y, 0), half_to_float(b.y, 1));
         }
 
-        // Wait until the whole tile is there.
+        // Wait until the whole tile has been copied.
         __syncthreads();
 
-        // Compute. A thread's 8 columns are two runs of four, 32 apart: the 8 float4 that a warp reads at
-        // once then lie side by side. Eight in one run would put the fifth into the banks of the first, and so on.
+        // Compute. A thread's 8 columns are two runs of four, 32 apart: the 8 float4 that a warp reads at once are
+        // then contiguous. With eight in one run, the fifth would be in the banks of the first, and so on.
         #pragma unroll
         for (int k = 0; k < BK; ++k) {
             float regA[TM], regB[TN];
@@ -131,7 +131,7 @@ gemm(const unsigned short* A, const unsigned short* B, unsigned short* C, int M,
                     acc[m][n] = fmaf(regA[m], regB[n], acc[m][n]);
         }
 
-        // Advance, once nobody reads the tile any more.
+        // Advance, once no thread reads the tile any more.
         A += BK;
         B += BK * N;
         __syncthreads();

@@ -1,9 +1,9 @@
-// Assignment 04, fragments: the operands of `mma.sync` go from shared memory into registers, first by ordinary loads,
-// each lane its own elements, then (where BY_LDMATRIX is defined) by `ldmatrix`.
-// The counter to watch is executions: wavefronts are ideal both ways, if every lane asks for the right words.
-// `cargo ladder grade course/assignments/04_fragments my_kernel.cu`.
+// Assignment 04, fragments: the operands of `mma.sync` are loaded from shared memory to registers, first by ordinary
+// loads, each lane its own elements, then (if BY_LDMATRIX is defined) by `ldmatrix`. The counter to watch is
+// executions: wavefronts are ideal both ways, if every lane accesses the right words. `cargo ladder grade
+// course/assignments/04_fragments my_kernel.cu`.
 
-// The grader asks for other tiles too.
+// The grader also compiles other tiles.
 #ifndef TILE_M
 #define TILE_M 64
 #define TILE_N 64
@@ -13,9 +13,9 @@
 constexpr int BM = TILE_M, BN = TILE_N, BK = TILE_K;   // the block's tile of C, and its step along K
 constexpr int WM = 32, WN = 32;                        // the warp's tile of C
 constexpr int THREADS = (BM / WM) * (BN / WN) * 32;    // 128
-constexpr int CHUNK = 8;                               // elements in 16 bytes: what a copy or a matrix row moves
+constexpr int CHUNK = 8;                               // elements in 16 bytes: a copy, or a row of a matrix
 constexpr int A_CHUNKS = BK / CHUNK, B_CHUNKS = BN / CHUNK;    // chunks in a row of the tiles
-constexpr int LDA = BK + CHUNK, LDB = BN + CHUNK;      // elements from one row to the next: one chunk is unused
+constexpr int LDA = BK + CHUNK, LDB = BN + CHUNK;      // elements from one row to the next: one chunk is padding
 
 // What the host must know to launch this kernel: tile, threads, dynamic shared bytes, blocks per cluster.
 extern "C" __constant__ int gemm_launch[] = {BM, BN, BK, THREADS, 0, 1};
@@ -30,12 +30,12 @@ __device__ void copy_async(unsigned short* to, const unsigned short* from)
                  :: "r"((unsigned)__cvta_generic_to_shared(to)), "l"(from) : "memory");
 }
 
-// Lane l is number l % 4 in group l / 4; the PTX ISA, "Matrix Fragments for mma.m16n8k16", says threadID_in_group and
-// groupID. A register holds two f16, the one with the smaller k in its lower half.
-//   a[0]: row groupID of A, columns 2 threadID_in_group and the next    a[2]: the same row, 8 columns further
-//   a[1]: row groupID + 8, the same columns as a[0]                     a[3]: row groupID + 8, the same columns as a[2]
-//   b[0]: rows 2 threadID_in_group and the next of B, column groupID    b[1]: the same column, 8 rows further
-// `mma.sync` takes 16 rows of B. load_b brings 32, for two of them: b[2] and b[3] are 16 and 24 rows below b[0].
+// Lane l is number l % 4 in group l / 4; the PTX ISA, "Matrix Fragments for mma.m16n8k16", calls these
+// threadID_in_group and groupID. A register holds two f16, the one with the smaller k in its lower half.
+// a[0]: row groupID of A, columns 2 threadID_in_group and the next    a[2]: the same row, 8 columns further
+// a[1]: row groupID + 8, the same columns as a[0]                     a[3]: row groupID + 8, the same columns as a[2]
+// b[0]: rows 2 threadID_in_group and the next of B, column groupID    b[1]: the same column, 8 rows further
+// `mma.sync` takes 16 rows of B. load_b loads 32, for two of them: b[2] and b[3] are 16 and 24 rows below b[0].
 #ifndef BY_LDMATRIX
 
 // A's fragment, from 16 x 16 elements of its tile that begin at `tile`: four loads of 32 bits.
@@ -70,7 +70,7 @@ __device__ void load_b(unsigned (&b)[4], const unsigned short* tile)
 
 #else
 
-// Four 8x8 matrices: lane l names row l % 8 of matrix l / 8, and receives two elements of row l / 4 of each.
+// Four 8x8 matrices: lane l gives the address of row l % 8 of matrix l / 8, and receives two elements of row l / 4 of each.
 __device__ void ldmatrix(unsigned (&r)[4], const unsigned short* row)
 {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
@@ -94,7 +94,7 @@ __device__ void load_a(unsigned (&a)[4], const unsigned short* tile)
     const int lane = threadIdx.x % 32;
     ldmatrix(a, &tile[lane % 16 * LDA + lane / 16 * CHUNK]);
     //: starter
-    //| // Your task: which row does my lane name? Here all name the first.
+    //| // Your task: which row's address does my lane give? Here all lanes give the first.
     //| ldmatrix(a, tile);
     //: end
 }
@@ -103,7 +103,7 @@ __device__ void load_a(unsigned (&a)[4], const unsigned short* tile)
 __device__ void load_b(unsigned (&b)[4], const unsigned short* tile)
 {
     //: solution
-    // Four matrices, one below the other: each lane names its own row.
+    // Four matrices, one below the other: each lane gives the address of its own row.
     const int lane = threadIdx.x % 32;
     ldmatrix_trans(b, &tile[lane * LDB]);
     //: starter
@@ -167,11 +167,11 @@ gemm(const unsigned short* A, const unsigned short* B, unsigned short* C, int M,
             copy_async(&Bs[row * LDB + bChunk * CHUNK], B + row * N);
         }
 
-        // Wait until the whole tile is there: first my copies, then everybody's.
+        // Wait until the whole tile has been copied: first my copies, then those of all threads.
         asm volatile("cp.async.wait_all;" ::: "memory");
         __syncthreads();
 
-        // Compute, 32 of K at a time: two products of 16, for which a B of 32 rows is brought at once.
+        // Compute, 32 of K at a time: two products of 16, for which 32 rows of B are loaded at once.
         #pragma unroll
         for (int k = 0; k < BK; k += 32) {
             unsigned regB[WN / 8][4];
@@ -190,13 +190,13 @@ gemm(const unsigned short* A, const unsigned short* B, unsigned short* C, int M,
                 }
         }
 
-        // Advance, once nobody reads the tile any more.
+        // Advance, once no thread reads the tile any more.
         A += BK;
         B += BK * N;
         __syncthreads();
     }
 
-    // Store. C's fragment lies like A's: a lane holds two neighbours of a row, and two of the row 8 below.
+    // Store. C's fragment is laid out like A's: a lane holds two neighbours of a row, and two of the row 8 below.
     C += (tileRow + warpRow + lane / 4) * N + tileCol + warpCol + lane % 4 * 2;
     #pragma unroll
     for (int m = 0; m < WM / 16; ++m)

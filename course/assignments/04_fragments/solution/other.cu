@@ -1,7 +1,7 @@
 // Assignment 04, another way: the transposed product, C^T = B^T A^T. The first operand, 16 x 16, comes from B's tile,
-// and the second from A's, so that B is dealt out by 16 columns and A by 8 rows.
+// and the second from A's, so that fragments have 16 columns of B and 8 rows of A.
 
-// The grader asks for other tiles too.
+// The grader also compiles other tiles.
 #ifndef TILE_M
 #define TILE_M 64
 #define TILE_N 64
@@ -11,9 +11,9 @@
 constexpr int BM = TILE_M, BN = TILE_N, BK = TILE_K;   // the block's tile of C, and its step along K
 constexpr int WM = 32, WN = 32;                        // the warp's tile of C
 constexpr int THREADS = (BM / WM) * (BN / WN) * 32;    // 128
-constexpr int CHUNK = 8;                               // elements in 16 bytes: what a copy or a matrix row moves
+constexpr int CHUNK = 8;                               // elements in 16 bytes: a copy, or a row of a matrix
 constexpr int A_CHUNKS = BK / CHUNK, B_CHUNKS = BN / CHUNK;    // chunks in a row of the tiles
-constexpr int LDA = BK + CHUNK, LDB = BN + CHUNK;      // elements from one row to the next: one chunk is unused
+constexpr int LDA = BK + CHUNK, LDB = BN + CHUNK;      // elements from one row to the next: one chunk is padding
 
 // What the host must know to launch this kernel: tile, threads, dynamic shared bytes, blocks per cluster.
 extern "C" __constant__ int gemm_launch[] = {BM, BN, BK, THREADS, 0, 1};
@@ -53,7 +53,7 @@ __device__ void load_a(unsigned (&a)[4], const unsigned short* tile)
 
 #else
 
-// Four 8x8 matrices: lane l names row l % 8 of matrix l / 8, and receives two elements of row l / 4 of each.
+// Four 8x8 matrices: lane l gives the address of row l % 8 of matrix l / 8, and receives two elements of row l / 4 of each.
 __device__ void ldmatrix(unsigned (&r)[4], const unsigned short* row)
 {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
@@ -69,7 +69,7 @@ __device__ void ldmatrix_trans(unsigned (&r)[4], const unsigned short* row)
                  : "r"((unsigned)__cvta_generic_to_shared(row)) : "memory");
 }
 
-// The first operand: matrices 0 and 1 lie side by side in the upper 8 rows of B's 16, matrices 2 and 3 below them.
+// The first operand: matrices 0 and 1 are side by side in the upper 8 rows of B's 16, matrices 2 and 3 below them.
 __device__ void load_b(unsigned (&b)[4], const unsigned short* tile)
 {
     const int lane = threadIdx.x % 32, row = lane % 8 + lane / 16 * 8, chunk = lane / 8 % 2;
@@ -138,11 +138,11 @@ gemm(const unsigned short* A, const unsigned short* B, unsigned short* C, int M,
             copy_async(&Bs[row * LDB + bChunk * CHUNK], B + row * N);
         }
 
-        // Wait until the whole tile is there: first my copies, then everybody's.
+        // Wait until the whole tile has been copied: first my copies, then those of all threads.
         asm volatile("cp.async.wait_all;" ::: "memory");
         __syncthreads();
 
-        // Compute, 32 of K at a time: two products of 16, for which an A of 32 columns is brought at once.
+        // Compute, 32 of K at a time: two products of 16, for which 32 columns of A are loaded at once.
         #pragma unroll
         for (int k = 0; k < BK; k += 32) {
             unsigned regA[WM / 8][4];
@@ -161,7 +161,7 @@ gemm(const unsigned short* A, const unsigned short* B, unsigned short* C, int M,
                 }
         }
 
-        // Advance, once nobody reads the tile any more.
+        // Advance, once no thread reads the tile any more.
         A += BK;
         B += BK * N;
         __syncthreads();

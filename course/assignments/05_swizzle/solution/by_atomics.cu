@@ -5,7 +5,7 @@
 #define TILE_K 32
 #endif
 extern "C" __constant__ int gemm_launch[] = {TILE_M, TILE_N, TILE_K, TILE_M * 2, 0, 1};
-// The word that an element lies in.
+// The word that contains an element.
 __device__ unsigned word(const unsigned short* p)
 {
     unsigned r;

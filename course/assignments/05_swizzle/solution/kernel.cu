@@ -1,8 +1,8 @@
 // Assignment 05, swizzle: tiles of A, B and C with rows of 64 bytes, four chunks of 16 bytes each.
-// The counter to watch is wavefronts: they must be the ideal on every line, for not one byte more.
+// The counter to watch is wavefronts: they must be ideal on every line, without an extra byte.
 // `cargo ladder grade course/assignments/05_swizzle my_kernel.cu`.
 
-// The grader also asks for others; N and K stay.
+// The grader also compiles others, with the same N and K.
 #ifndef TILE_M
 #define TILE_M 64
 #define TILE_N 32
@@ -12,7 +12,7 @@
 constexpr int BM = TILE_M, BN = TILE_N, BK = TILE_K;   // the block's tile of C, and its step along K
 constexpr int WM = 32, WN = 16;                        // the warp's tile of C
 constexpr int THREADS = (BM / WM) * (BN / WN) * 32;    // 128 for 64 rows
-constexpr int CHUNK = 8;                               // elements in 16 bytes: what a copy or a matrix row moves
+constexpr int CHUNK = 8;                               // elements in 16 bytes: a copy, or a row of a matrix
 constexpr int ROW = 32;                                // elements in a row of any tile: 64 bytes
 constexpr int CHUNKS = ROW / CHUNK;                    // chunks in such a row
 
@@ -23,15 +23,15 @@ static_assert(BK == ROW && BN == ROW, "the rows of A's, B's and C's tiles are eq
 static_assert(BM * CHUNKS % THREADS == 0 && BK * CHUNKS % THREADS == 0, "the threads copy whole rows at a time");
 static_assert(BM * BN <= BM * BK + BK * BN, "the tile of C takes the place of those of A and B");
 
-// Where a chunk lies in a tile: its first element, counted from the tile's. All code that reads or writes a tile asks here.
+// The position of a chunk: its first element, counted from the tile's. All code that accesses a tile calls this.
 __device__ int place(int row, int chunk)
 {
     //: solution
-    // Two rows fill the 128 bytes of all banks, so the row's lowest bit already tells the halves apart; the two bits
-    // above it choose among the four chunks of a row.
+    // Two rows fill the 128 bytes of all banks, so the row's lowest bit already selects the half; the two bits above
+    // it choose among the four chunks of a row.
     return row * ROW + (chunk ^ (row >> 1 & 3)) * CHUNK;
     //: starter
-    //| // Your task. As it stands, row r + 2 starts in the bank where row r does.
+    //| // Your task. As it is, row r + 2 starts in the same bank as row r.
     //| return row * ROW + chunk * CHUNK;
     //: end
 }
@@ -43,7 +43,7 @@ __device__ void copy_async(unsigned short* to, const unsigned short* from)
                  :: "r"((unsigned)__cvta_generic_to_shared(to)), "l"(from) : "memory");
 }
 
-// Four 8x8 matrices: lane l names row l % 8 of matrix l / 8.
+// Four 8x8 matrices: lane l gives the address of row l % 8 of matrix l / 8.
 __device__ void ldmatrix(unsigned (&r)[4], const unsigned short* row)
 {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
@@ -83,14 +83,14 @@ gemm(const unsigned short* A, const unsigned short* B, unsigned short* C, int M,
     __shared__ __align__(128) unsigned short tiles[BM * BK + BK * BN];
     unsigned short* As = tiles;                        // (BM, BK)
     unsigned short* Bs = tiles + BM * BK;              // (BK, BN)
-    unsigned short* Cs = tiles;                        // (BM, BN), once A and B are done with
+    unsigned short* Cs = tiles;                        // (BM, BN), after the last use of A and B
 
     // Which tile? Blocks are numbered down C's columns of tiles, so that neighbours share columns of B.
     const int rowTiles = M / BM;
     const int tileRow = blockIdx.x % rowTiles * BM;
     const int tileCol = blockIdx.x / rowTiles * BN;
 
-    // Where am I? Warps lie two side by side.
+    // Where am I? Two warps are side by side.
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     const int warpRow = warp / (BN / WN) * WM, warpCol = warp % (BN / WN) * WN;
 
@@ -113,11 +113,11 @@ gemm(const unsigned short* A, const unsigned short* B, unsigned short* C, int M,
             copy_async(&Bs[place(row, myChunk)], B + row * N);
         }
 
-        // Wait until the whole tile is there: first my copies, then everybody's.
+        // Wait until the whole tile has been copied: first my copies, then those of all threads.
         asm volatile("cp.async.wait_all;" ::: "memory");
         __syncthreads();
 
-        // Compute. Lanes 0 to 15 name the rows of 16 x 8 elements, lanes 16 to 31 those of the next 8 columns.
+        // Compute. Lanes 0 to 15 give the row addresses of 16 x 8 elements, lanes 16 to 31 those of the next 8 columns.
         #pragma unroll
         for (int k = 0; k < BK; k += 16) {
             unsigned regA[WM / 16][4], regB[WN / 16][4];
@@ -138,13 +138,13 @@ gemm(const unsigned short* A, const unsigned short* B, unsigned short* C, int M,
                     mma(acc[m][n], regA[m], regB[n / 2][n % 2 * 2], regB[n / 2][n % 2 * 2 + 1]);
         }
 
-        // Advance, once nobody reads the tile any more.
+        // Advance, once no thread reads the tile any more.
         A += BK;
         B += BK * N;
         __syncthreads();
     }
 
-    // Store, by way of shared memory: a lane holds pairs of C in 8 rows at once, but writes 16 bytes of one row.
+    // Store, through shared memory: a lane holds pairs of C in 8 rows, but writes 16 bytes of one row.
     #pragma unroll
     for (int m = 0; m < WM / 16; ++m)
         #pragma unroll

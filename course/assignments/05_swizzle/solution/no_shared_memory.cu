@@ -1,4 +1,4 @@
-// One thread an element, straight from global memory: no conflict, and no shared memory.
+// One thread per element, straight from global memory: no conflicts, and no shared memory.
 #include <cuda_fp16.h>
 extern "C" __constant__ int gemm_launch[] = {TILE_M, TILE_N, TILE_K, 128, 0, 1};
 extern "C" __global__ void gemm(const __half* A, const __half* B, __half* C, int M, int N, int K)

@@ -1,5 +1,5 @@
-// Assignment 06, pipeline: a tile of A and B that is asked for two K steps before it is multiplied, in a ring of three.
-// The counter to watch is how far ahead of their wait the copies are issued; all sectors stay the ideal ones.
+// Assignment 06, pipeline: tiles of A and B that are requested two K steps before they are multiplied, in a ring of
+// three. The counter to watch is how far ahead of their wait the copies are issued; sectors stay ideal.
 // `cargo ladder grade course/assignments/06_pipeline my_kernel.cu`.
 
 // The grader passes other tiles on the compiler's command line.
@@ -17,7 +17,7 @@ constexpr int STAGES = 3;                              // tiles of A and B in sh
 //| constexpr int STAGES = 1;                              // tiles of A and B in shared memory
 //: end
 constexpr int THREADS = (BM / WM) * (BN / WN) * 32;    // 128
-constexpr int CHUNK = 8;                               // elements in 16 bytes: what a copy or a matrix row moves
+constexpr int CHUNK = 8;                               // elements in 16 bytes: a copy, or a row of a matrix
 constexpr int ROW = 64;                                // elements in a row of any tile: 128 bytes
 constexpr int CHUNKS = ROW / CHUNK;                    // chunks in such a row
 constexpr int STAGE = BM * BK + BK * BN;               // elements of a stage
@@ -29,7 +29,7 @@ static_assert(BK == ROW && BN == ROW, "the rows of A's, B's and C's tiles are eq
 static_assert(BM * CHUNKS % THREADS == 0 && BK * CHUNKS % THREADS == 0, "the threads copy whole rows at a time");
 static_assert(BM * BN <= STAGE, "the tile of C takes the place of a stage");
 
-// Where a chunk lies in a tile: its first element, counted from the tile's. All code that reads or writes a tile asks here.
+// The position of a chunk: its first element, counted from the tile's. All code that accesses a tile calls this.
 __device__ int place(int row, int chunk) { return row * ROW + (chunk ^ (row & 7)) * CHUNK; }
 
 // Starts a copy of 16 bytes from global to shared memory.
@@ -39,7 +39,7 @@ __device__ void copy_async(unsigned short* to, const unsigned short* from)
                  :: "r"((unsigned)__cvta_generic_to_shared(to)), "l"(from) : "memory");
 }
 
-// Four 8x8 matrices: lane l names row l % 8 of matrix l / 8.
+// Four 8x8 matrices: lane l gives the address of row l % 8 of matrix l / 8.
 __device__ void ldmatrix(unsigned (&r)[4], const unsigned short* row)
 {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
@@ -76,7 +76,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 4)
 gemm(const unsigned short* A, const unsigned short* B, unsigned short* C, int M, int N, int K)
 {
     __shared__ __align__(128) unsigned short tiles[STAGES * STAGE];
-    unsigned short* Cs = tiles;                        // (BM, BN), once its stage is done with
+    unsigned short* Cs = tiles;                        // (BM, BN), after the last use of its stage
 
     // Which tile? Blocks are numbered down C's columns of tiles, so that neighbours share columns of B.
     const int rowTiles = M / BM;
@@ -108,8 +108,8 @@ gemm(const unsigned short* A, const unsigned short* B, unsigned short* C, int M,
         }
     };
 
-    // Multiplies the tile in a stage. Lanes 0 to 15 name the rows of 16 x 8 elements, lanes 16 to 31 those of the next
-    // 8 columns.
+    // Multiplies the tile in a stage. Lanes 0 to 15 give the row addresses of 16 x 8 elements, lanes 16 to 31 those of
+    // the next 8 columns.
     float acc[WM / 16][WN / 8][4] = {};
     auto multiply = [&](int stage) {
         const unsigned short* As = tiles + stage * STAGE;
@@ -131,7 +131,7 @@ gemm(const unsigned short* A, const unsigned short* B, unsigned short* C, int M,
 
     const int steps = K / BK;
     //: solution
-    // One group of copies for each step, also for those behind the last: so many groups left, so many steps ahead.
+    // One group of copies for each step, even after the last: the number of groups left is the number of steps ahead.
     auto load_group = [&](int step) {
         if (step < steps)
             load(step, step % STAGES);
@@ -140,12 +140,12 @@ gemm(const unsigned short* A, const unsigned short* B, unsigned short* C, int M,
     for (int step = 0; step < STAGES - 1; ++step)
         load_group(step);
     for (int step = 0; step < steps; ++step) {
-        // Wait until this step's tile is there, and those behind it may be on their way: first my copies, then
-        // everybody's. Whoever is here has also multiplied the tile before.
+        // Wait until this step's tile has arrived; later ones may be in flight: first my copies, then those of
+        // all threads. A thread that arrives here has also multiplied the previous tile.
         asm volatile("cp.async.wait_group %0;" :: "n"(STAGES - 2) : "memory");
         __syncthreads();
 
-        // Load, to the stage of the tile before.
+        // Load, to the stage of the previous tile.
         load_group(step + STAGES - 1);
 
         // Compute.
@@ -156,19 +156,19 @@ gemm(const unsigned short* A, const unsigned short* B, unsigned short* C, int M,
     __syncthreads();
     //: starter
     //| for (int step = 0; step < steps; ++step) {
-    //|     // Load. Your task: ask for this tile two steps earlier. It will need another place than the tile before.
+    //|     // Load. Your task: request this tile two steps earlier. It will need another place than the previous tile.
     //|     load(step, 0);
-    //|     // Wait until the whole tile is there: first my copies, then everybody's.
+    //|     // Wait until the whole tile has been copied: first my copies, then those of all threads.
     //|     asm volatile("cp.async.wait_all;" ::: "memory");
     //|     __syncthreads();
     //|     // Compute.
     //|     multiply(0);
-    //|     // Advance, once nobody reads the tile any more.
+    //|     // Advance, once no thread reads the tile any more.
     //|     __syncthreads();
     //| }
     //: end
 
-    // Store, by way of shared memory: a lane holds pairs of C in 8 rows at once, but writes 16 bytes of one row.
+    // Store, through shared memory: a lane holds pairs of C in 8 rows, but writes 16 bytes of one row.
     #pragma unroll
     for (int m = 0; m < WM / 16; ++m)
         #pragma unroll

@@ -1,5 +1,5 @@
-// Assignment 06 solved in another way: all three stages are on their way at once, a second barrier says that one may be
-// filled again, and the waits near the end leave fewer groups behind in place of empty ones.
+// Assignment 06 solved in another way: all three stages are in flight at once, a second barrier signals that one may be
+// refilled, and instead of empty groups, the waits near the end leave fewer groups.
 // `cargo ladder grade course/assignments/06_pipeline course/assignments/06_pipeline/solution/other.cu`.
 
 // The grader passes other tiles on the compiler's command line.
@@ -13,7 +13,7 @@ constexpr int BM = TILE_M, BN = TILE_N, BK = TILE_K;   // the block's tile of C,
 constexpr int WM = BM, WN = 16;                        // the warp's tile of C
 constexpr int STAGES = 3;                              // tiles of A and B in shared memory
 constexpr int THREADS = (BM / WM) * (BN / WN) * 32;    // 128
-constexpr int CHUNK = 8;                               // elements in 16 bytes: what a copy or a matrix row moves
+constexpr int CHUNK = 8;                               // elements in 16 bytes: a copy, or a row of a matrix
 constexpr int ROW = 64;                                // elements in a row of any tile: 128 bytes
 constexpr int CHUNKS = ROW / CHUNK;                    // chunks in such a row
 constexpr int STAGE = BM * BK + BK * BN;               // elements of a stage
@@ -26,7 +26,7 @@ static_assert(BM * CHUNKS % THREADS == 0 && BK * CHUNKS % THREADS == 0, "the thr
 static_assert(STAGES == 3, "the waits know of two groups behind a tile");
 static_assert(BM * BN <= STAGE, "the tile of C takes the place of a stage");
 
-// Where a chunk lies in a tile: its first element, counted from the tile's. All code that reads or writes a tile asks here.
+// The position of a chunk: its first element, counted from the tile's. All code that accesses a tile calls this.
 __device__ int place(int row, int chunk) { return row * ROW + (chunk ^ (row & 7)) * CHUNK; }
 
 // Starts a copy of 16 bytes from global to shared memory.
@@ -36,7 +36,7 @@ __device__ void copy_async(unsigned short* to, const unsigned short* from)
                  :: "r"((unsigned)__cvta_generic_to_shared(to)), "l"(from) : "memory");
 }
 
-// Four 8x8 matrices: lane l names row l % 8 of matrix l / 8.
+// Four 8x8 matrices: lane l gives the address of row l % 8 of matrix l / 8.
 __device__ void ldmatrix(unsigned (&r)[4], const unsigned short* row)
 {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
@@ -73,7 +73,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 4)
 gemm(const unsigned short* A, const unsigned short* B, unsigned short* C, int M, int N, int K)
 {
     __shared__ __align__(128) unsigned short tiles[STAGES * STAGE];
-    unsigned short* Cs = tiles;                        // (BM, BN), once its stage is done with
+    unsigned short* Cs = tiles;                        // (BM, BN), after the last use of its stage
 
     // Which tile? Blocks are numbered down C's columns of tiles, so that neighbours share columns of B.
     const int rowTiles = M / BM;
@@ -105,8 +105,8 @@ gemm(const unsigned short* A, const unsigned short* B, unsigned short* C, int M,
         }
     };
 
-    // Multiplies the tile in a stage. Lanes 0 to 15 name the rows of 16 x 8 elements, lanes 16 to 31 those of the next
-    // 8 columns.
+    // Multiplies the tile in a stage. Lanes 0 to 15 give the row addresses of 16 x 8 elements, lanes 16 to 31 those of
+    // the next 8 columns.
     float acc[WM / 16][WN / 8][4] = {};
     auto multiply = [&](int stage) {
         const unsigned short* As = tiles + stage * STAGE;
@@ -127,8 +127,8 @@ gemm(const unsigned short* A, const unsigned short* B, unsigned short* C, int M,
     };
 
     const int steps = K / BK;
-    // All stages are on their way before the first is waited for, and one is filled again once it has been multiplied.
-    // That is one multiplication later than with one barrier, for a tile one step further: as early.
+    // All stages are in flight before the first wait, and a stage is refilled once it has been multiplied. That is one
+    // multiplication later than with one barrier, but for a tile one step further: equally early.
     auto load_group = [&](int step) {
         load(step, step % STAGES);
         asm volatile("cp.async.commit_group;" ::: "memory");
@@ -136,7 +136,7 @@ gemm(const unsigned short* A, const unsigned short* B, unsigned short* C, int M,
     for (int step = 0; step < min(STAGES, steps); ++step)
         load_group(step);
     for (int step = 0; step < steps; ++step) {
-        // Wait. There are no groups without copies: near the end fewer are left behind this step's.
+        // Wait. There are no empty groups: near the end fewer are left after this step's.
         const int behind = min(STAGES, steps - step) - 1;
         if (behind == 2)
             asm volatile("cp.async.wait_group 2;" ::: "memory");
@@ -149,13 +149,13 @@ gemm(const unsigned short* A, const unsigned short* B, unsigned short* C, int M,
         // Compute.
         multiply(step % STAGES);
 
-        // Load, once nobody reads this stage any more.
+        // Load, once no thread reads this stage any more.
         __syncthreads();
         if (step + STAGES < steps)
             load_group(step + STAGES);
     }
 
-    // Store, by way of shared memory: a lane holds pairs of C in 8 rows at once, but writes 16 bytes of one row.
+    // Store, through shared memory: a lane holds pairs of C in 8 rows, but writes 16 bytes of one row.
     #pragma unroll
     for (int m = 0; m < WM / 16; ++m)
         #pragma unroll

@@ -1,5 +1,5 @@
 // Assignment 06, a third way: a fifth warp copies and multiplies nothing. It keeps two tiles in flight while the others
-// multiply a third; named barriers say when a stage is full, and when it is empty again.
+// multiply a third; named barriers signal when a stage is full, and when it is empty again.
 
 #ifndef TILE_M
 #define TILE_M 32
@@ -12,7 +12,7 @@ constexpr int WM = BM, WN = 16;                        // the warp's tile of C
 constexpr int STAGES = 3;                              // tiles of A and B in shared memory
 constexpr int WORKERS = (BM / WM) * (BN / WN) * 32;    // 128
 constexpr int THREADS = WORKERS + 32;                  // and a warp that copies
-constexpr int CHUNK = 8;                               // elements in 16 bytes: what a copy or a matrix row moves
+constexpr int CHUNK = 8;                               // elements in 16 bytes: a copy, or a row of a matrix
 constexpr int ROW = 64;                                // elements in a row of any tile: 128 bytes
 constexpr int CHUNKS = ROW / CHUNK;                    // chunks in such a row
 constexpr int STAGE = BM * BK + BK * BN;               // elements of a stage
@@ -25,7 +25,7 @@ static_assert(BM * CHUNKS % WORKERS == 0 && BK % 4 == 0, "the threads copy whole
 static_assert(STAGES == 3, "the waits know of two groups behind a tile");
 static_assert(BM * BN <= STAGE, "the tile of C takes the place of a stage");
 
-// Where a chunk lies in a tile: its first element, counted from the tile's. All accesses to a tile use it.
+// The position of a chunk: its first element, counted from the tile's. All code that accesses a tile calls this.
 __device__ int place(int row, int chunk) { return row * ROW + (chunk ^ (row & 7)) * CHUNK; }
 
 // Starts a copy of 16 bytes from global to shared memory.
@@ -35,7 +35,7 @@ __device__ void copy_async(unsigned short* to, const unsigned short* from)
                  :: "r"((unsigned)__cvta_generic_to_shared(to)), "l"(from) : "memory");
 }
 
-// Four 8x8 matrices: lane l names row l % 8 of matrix l / 8.
+// Four 8x8 matrices: lane l gives the address of row l % 8 of matrix l / 8.
 __device__ void ldmatrix(unsigned (&r)[4], const unsigned short* row)
 {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
@@ -72,7 +72,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 3)
 gemm(const unsigned short* A, const unsigned short* B, unsigned short* C, int M, int N, int K)
 {
     __shared__ __align__(128) unsigned short tiles[STAGES * STAGE];
-    unsigned short* Cs = tiles;                        // (BM, BN), once its stage is done with
+    unsigned short* Cs = tiles;                        // (BM, BN), after the last use of its stage
 
     // Which tile? Blocks are numbered down C's columns of tiles, so that neighbours share columns of B.
     const int rowTiles = M / BM;
@@ -103,15 +103,15 @@ gemm(const unsigned short* A, const unsigned short* B, unsigned short* C, int M,
                 for (int row = myRow; row < BK; row += 4)
                     copy_async(&Bs[place(row, myChunk)], B + (step * BK + row) * N);
             }
-            // Also groups without copies, so that two are left behind the one that is waited for.
+            // Includes empty groups, so that two are left after the one that is waited for.
             asm volatile("cp.async.commit_group;\ncp.async.wait_group 2;" ::: "memory");
             if (step >= 2) arrive(FULL + (step - 2) % STAGES);
         }
         return;
     }
 
-    // Multiplies the tile in a stage. Lanes 0 to 15 name the rows of 16 x 8 elements, lanes 16 to 31 those of the next
-    // 8 columns.
+    // Multiplies the tile in a stage. Lanes 0 to 15 give the row addresses of 16 x 8 elements, lanes 16 to 31 those of
+    // the next 8 columns.
     float acc[WM / 16][WN / 8][4] = {};
     auto multiply = [&](int stage) {
         const unsigned short* As = tiles + stage * STAGE;
@@ -139,7 +139,7 @@ gemm(const unsigned short* A, const unsigned short* B, unsigned short* C, int M,
     auto together = [] { asm volatile("bar.sync 8, %0;" :: "n"(WORKERS) : "memory"); };
     together();
 
-    // Store, by way of shared memory: a lane holds pairs of C in 8 rows at once, but writes 16 bytes of one row.
+    // Store, through shared memory: a lane holds pairs of C in 8 rows, but writes 16 bytes of one row.
     #pragma unroll
     for (int m = 0; m < WM / 16; ++m)
         #pragma unroll

@@ -1,5 +1,5 @@
-// Assignment 08 solved in another way: the ring is a type of its own, of which the producer and each consumer have one for
-// all of their tiles.
+// Assignment 08 solved in another way: the ring is a type, and the producer and each consumer have one instance for all of
+// their tiles.
 // `cargo ladder grade course/assignments/08_ring_bug my_kernel.cu`.
 
 // The grader passes other tiles on the compiler's command line.
@@ -14,7 +14,7 @@ constexpr int WM = BM, WN = 16;                        // a warp's tile of C
 constexpr int CONSUMERS = BN / WN;                     // warps that multiply
 constexpr int THREADS = (CONSUMERS + 1) * 32;          // the last warp loads
 constexpr int STAGES = 3;                              // tiles of A and B in shared memory
-constexpr int CHUNK = 8;                               // elements in 16 bytes: what the swizzle moves
+constexpr int CHUNK = 8;                               // elements in 16 bytes: the unit of the swizzle
 
 // A and B of one K step, as TMA swizzles them: rows of 64 and of 128 bytes.
 struct Stage {
@@ -25,11 +25,11 @@ struct Stage {
 struct Shared {
     Stage stage[STAGES];
     unsigned short C[BM * BN];                         // (BM, BN)
-    unsigned long long full[STAGES], empty[STAGES];    // mbarriers: the tile has arrived; it is not read any more
+    unsigned long long full[STAGES], empty[STAGES];    // mbarriers: the tile has arrived; no warp reads it any more
 };
 
-// What the host must know to launch this kernel: tile, threads, dynamic shared bytes, blocks per cluster, and blocks per SM,
-// which stay there and take one tile after the other.
+// What the host must know to launch this kernel: tile, threads, dynamic shared bytes, blocks per cluster, and persistent
+// blocks per SM, which compute one tile after the other.
 extern "C" __constant__ int gemm_launch[] = {BM, BN, BK, THREADS, 0, 1, 1};
 // The box that TMA copies at a time, of A, B and C: columns, rows, bytes of the swizzle.
 extern "C" __constant__ int gemm_boxes[] = {BK, BM, 64, BN, BK, 128, BN, BM, 128};
@@ -41,14 +41,14 @@ struct alignas(64) TensorMap { unsigned char opaque[128]; };
 
 __device__ unsigned address(const void* shared) { return (unsigned)__cvta_generic_to_shared(shared); }
 
-// ---- mbarrier: a phase is complete when all arrivals and all expected bytes are there ----
+// ---- mbarrier: a phase completes when all arrivals and all expected bytes have come ----
 
 __device__ void init(unsigned long long* barrier, int arrivals)
 {
     asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" :: "r"(address(barrier)), "r"(arrivals) : "memory");
 }
 
-// Arrives, and announces that TMA will bring this many bytes.
+// Arrives, and makes the phase expect this many bytes from TMA.
 __device__ void expect(unsigned long long* barrier, int bytes)
 {
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" :: "r"(address(barrier)), "r"(bytes) : "memory");
@@ -59,7 +59,7 @@ __device__ void arrive(unsigned long long* barrier)
     asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" :: "r"(address(barrier)) : "memory");
 }
 
-// Waits until the phase of this parity is complete. The first has parity 0: of a new barrier, parity 1 is complete.
+// Waits for the completion of the phase with this parity. The first phase has parity 0; before it, parity 1 counts as complete.
 __device__ void wait(unsigned long long* barrier, int parity)
 {
     asm volatile("{.reg .pred done;\n"
@@ -70,7 +70,7 @@ __device__ void wait(unsigned long long* barrier, int parity)
 // Waits for the warps that multiply.
 __device__ void consumers_barrier() { asm volatile("bar.sync 1, %0;" :: "n"(CONSUMERS * 32) : "memory"); }
 
-// ---- TMA: one thread copies a box, named by its first column and row ----
+// ---- TMA: one thread copies a box, given its first column and row ----
 
 __device__ void load(void* to, const TensorMap& map, int column, int row, unsigned long long* barrier)
 {
@@ -90,7 +90,7 @@ __device__ void store_wait() { asm volatile("cp.async.bulk.wait_group.read 0;" :
 
 // ---- tensor cores ----
 
-// Four 8x8 matrices: lane l names row l % 8 of matrix l / 8.
+// Four 8x8 matrices: lane l gives the address of row l % 8 of matrix l / 8.
 __device__ void ldmatrix(unsigned (&r)[4], const unsigned short* row)
 {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
@@ -113,7 +113,7 @@ __device__ void mma(float (&c)[4], const unsigned (&a)[4], unsigned b0, unsigned
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 
-// A place in the ring: the stage, and the parity of its phase.
+// A position in the ring: the stage, and the parity of its phase.
 struct Ring {
     int stage = 0, phase = 0;
     __device__ void advance()
@@ -132,8 +132,8 @@ __device__ unsigned float2_to_half2(float low, float high)
     return h;
 }
 
-// A is (M, K), B is (K, N), C is (M, N), all row-major f16, of any size whose rows are whole 16 bytes: outside of them
-// TMA reads zeros and writes nothing.
+// A is (M, K), B is (K, N), C is (M, N), all row-major f16, of any size with rows that are a multiple of 16 bytes:
+// outside, TMA reads zeros and writes nothing.
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
 gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, const __grid_constant__ TensorMap C,
      int M, int N, int K)
@@ -144,7 +144,7 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     const int warpCol = warp * WN;
 
-    // The barriers are there before any thread, or TMA, uses them.
+    // The barriers are initialized before any thread, or TMA, uses them.
     if (threadIdx.x == 0) {
         for (int i = 0; i < STAGES; ++i) {
             init(&s.full[i], 1);
@@ -159,7 +159,7 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
     const int tiles = rowTiles * ((N + BN - 1) / BN);
 
     if (warp == CONSUMERS) {
-        // Load. One lane does it all.
+        // Load. One lane starts all copies.
         Ring ring;
         for (int tile = blockIdx.x; tile < tiles && lane == 0; tile += gridDim.x) {
             const int tileRow = tile % rowTiles * BM, tileCol = tile / rowTiles * BN;
@@ -183,7 +183,7 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
             const int stage = ring.stage;
             wait(&s.full[stage], ring.phase);
 
-            // Compute. Lanes 0 to 15 name the rows of 16 x 8 elements, lanes 16 to 31 those of the next 8 columns.
+            // Compute. Lanes 0 to 15 give the row addresses of 16 x 8 elements, lanes 16 to 31 those of the next 8 columns.
             const unsigned short *As = s.stage[stage].A, *Bs = s.stage[stage].B;
             #pragma unroll
             for (int k = 0; k < BK; k += 16) {
@@ -202,13 +202,13 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
                         mma(acc[m][n], regA[m], regB[n * 2], regB[n * 2 + 1]);
             }
 
-            // Advance. The whole warp has read the stage: it may be filled again.
+            // Advance. The whole warp has read the stage, which may now be refilled.
             __syncwarp();
             if (lane == 0)
                 arrive(&s.empty[stage]);
         }
 
-        // Store, by way of shared memory, from where TMA copies the tile to C: before that is written again, TMA has read it.
+        // Store, through shared memory, from where TMA copies the tile to C; before it is overwritten, TMA must have read it.
         if (threadIdx.x == 0)
             store_wait();
         consumers_barrier();
@@ -222,7 +222,7 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
                     *(unsigned*)&s.C[row * BN + (chunk ^ row % 8) * CHUNK + lane % 4 * 2] =
                         float2_to_half2(acc[m][n][half * 2], acc[m][n][half * 2 + 1]);
                 }
-        asm volatile("fence.proxy.async.shared::cta;" ::: "memory");       // to TMA, what all threads have written
+        asm volatile("fence.proxy.async.shared::cta;" ::: "memory");       // stores of all threads become visible to TMA
         consumers_barrier();
         if (threadIdx.x == 0)
             store(C, tileCol, tileRow, s.C);

@@ -1,5 +1,5 @@
 // Assignment 09, find the bug: tiles of A and B are copied two K steps before they are multiplied, in a ring of three stages.
-// The loop is unrolled three times, so that each stage has a constant address. It is right nearly always.
+// The loop is unrolled three times, so that each stage has a constant address. It is almost always right.
 // `cargo ladder grade course/assignments/09_pipeline_bug my_kernel.cu`.
 
 // The grader passes other tiles on the compiler's command line.
@@ -13,7 +13,7 @@ constexpr int BM = TILE_M, BN = TILE_N, BK = TILE_K;   // the block's tile of C,
 constexpr int WM = BM, WN = 16;                        // the warp's tile of C
 constexpr int STAGES = 3;                              // tiles of A and B in shared memory
 constexpr int THREADS = (BM / WM) * (BN / WN) * 32;    // 128
-constexpr int CHUNK = 8;                               // elements in 16 bytes: what a copy or a matrix row moves
+constexpr int CHUNK = 8;                               // elements in 16 bytes: a copy, or a row of a matrix
 constexpr int ROW = 64;                                // elements in a row of any tile: 128 bytes
 constexpr int CHUNKS = ROW / CHUNK;                    // chunks in such a row
 constexpr int STAGE = BM * BK + BK * BN;               // elements of a stage
@@ -26,7 +26,7 @@ static_assert(BM * CHUNKS % THREADS == 0 && BK * CHUNKS % THREADS == 0, "the thr
 static_assert(BM * BN <= STAGE, "the tile of C takes the place of a stage");
 static_assert(STAGES == 3, "the loop is unrolled three times");
 
-// Where a chunk lies in a tile: its first element, counted from the tile's. All code that reads or writes a tile asks here.
+// The position of a chunk: its first element, counted from the tile's. All code that accesses a tile calls this.
 __device__ int place(int row, int chunk) { return row * ROW + (chunk ^ (row & 7)) * CHUNK; }
 
 // Starts a copy of 16 bytes from global to shared memory.
@@ -40,7 +40,7 @@ __device__ void copy_async(unsigned short* to, const unsigned short* from)
 template <int PENDING>
 __device__ void wait_group() { asm volatile("cp.async.wait_group %0;" :: "n"(PENDING) : "memory"); }
 
-// Four 8x8 matrices: lane l names row l % 8 of matrix l / 8.
+// Four 8x8 matrices: lane l gives the address of row l % 8 of matrix l / 8.
 __device__ void ldmatrix(unsigned (&r)[4], const unsigned short* row)
 {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
@@ -77,7 +77,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 4)
 gemm(const unsigned short* A, const unsigned short* B, unsigned short* C, int M, int N, int K)
 {
     __shared__ __align__(128) unsigned short tiles[STAGES * STAGE];
-    unsigned short* Cs = tiles;                        // (BM, BN), once its stage is done with
+    unsigned short* Cs = tiles;                        // (BM, BN), after the last use of its stage
 
     // Which tile? Blocks are numbered down C's columns of tiles, so that neighbours share columns of B.
     const int rowTiles = M / BM;
@@ -109,8 +109,8 @@ gemm(const unsigned short* A, const unsigned short* B, unsigned short* C, int M,
         }
     };
 
-    // Multiplies the tile in a stage. Lanes 0 to 15 name the rows of 16 x 8 elements, lanes 16 to 31 those of the next
-    // 8 columns.
+    // Multiplies the tile in a stage. Lanes 0 to 15 give the row addresses of 16 x 8 elements, lanes 16 to 31 those of
+    // the next 8 columns.
     float acc[WM / 16][WN / 8][4] = {};
     auto multiply = [&](int stage) {
         const unsigned short* As = tiles + stage * STAGE;
@@ -131,18 +131,18 @@ gemm(const unsigned short* A, const unsigned short* B, unsigned short* C, int M,
     };
 
     const int steps = K / BK;
-    // One group of copies for each step, also for those behind the last: so the same number of groups is in flight always.
+    // One group of copies for each step, even after the last, so that the number of groups in flight is always the same.
     auto load_group = [&](int step, int stage) {
         if (step < steps)
             load(step, stage);
         asm volatile("cp.async.commit_group;" ::: "memory");
     };
     auto next = [&](int step, int stage) {
-        // Wait until this step's tile is there, and the one behind it may be in flight: first my copies, then everybody's.
+        // Wait until this step's tile has arrived; the next may be in flight: first my copies, then those of all threads.
         wait_group<1>();
         __syncthreads();
 
-        // Load, to the stage of the tile before.
+        // Load, to the stage of the previous tile.
         load_group(step + 2, (stage + 2) % STAGES);
 
         // Compute.
@@ -157,7 +157,7 @@ gemm(const unsigned short* A, const unsigned short* B, unsigned short* C, int M,
         next(step + 2, 2);
     }
 
-    // One or two steps may be left, whose copies have been issued long ago.
+    // One or two steps may be left, whose copies were issued long ago.
     if (step < steps) {
         //: solution
         wait_group<0>();
@@ -173,7 +173,7 @@ gemm(const unsigned short* A, const unsigned short* B, unsigned short* C, int M,
     // The tile of C takes the place of a stage that others may still read.
     __syncthreads();
 
-    // Store, by way of shared memory: a lane holds pairs of C in 8 rows at once, but writes 16 bytes of one row.
+    // Store, through shared memory: a lane holds pairs of C in 8 rows, but writes 16 bytes of one row.
     #pragma unroll
     for (int m = 0; m < WM / 16; ++m)
         #pragma unroll

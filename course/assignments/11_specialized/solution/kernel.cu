@@ -1,5 +1,5 @@
 // Assignment 11, warp specialization: one warp copies tiles of A and B by TMA, and warpgroups multiply them by wgmma, 64 rows of C
-// each. Two mbarriers a stage connect them: nothing else makes one wait for another.
+// each. Two mbarriers per stage connect them; they wait for each other in no other way.
 // The counter to watch is how far ahead of their wait the copies are issued, and by whom.
 // `cargo ladder grade course/assignments/11_specialized my_kernel.cu`.
 
@@ -11,7 +11,7 @@
 #endif
 
 constexpr int BM = TILE_M, BN = TILE_N, BK = TILE_K;   // the block's tile of C, and its step along K
-constexpr int WM = 64;                                 // rows of a consumer's tile of C: what one wgmma takes
+constexpr int WM = 64;                                 // rows of a consumer's tile of C: the M of a wgmma
 constexpr int CONSUMERS = BM / WM;                     // warpgroups that multiply
 //: solution
 constexpr int THREADS = CONSUMERS * 128 + 32;          // the last warp loads
@@ -20,7 +20,7 @@ constexpr int STAGES = 4;                              // tiles of A and B in sh
 //| constexpr int THREADS = CONSUMERS * 128;
 //| constexpr int STAGES = 1;                              // tiles of A and B in shared memory
 //: end
-constexpr int CHUNK = 8;                               // elements in 16 bytes: what the swizzle moves
+constexpr int CHUNK = 8;                               // elements in 16 bytes: the unit of the swizzle
 constexpr int PANEL = 64;                              // columns in 128 bytes: the width of the swizzle
 
 // A and B of one K step. Every panel begins at a multiple of 1024 bytes, where the swizzle's pattern begins.
@@ -32,7 +32,7 @@ struct Operands {
 struct Shared {
     union {
         Operands stages[STAGES];
-        unsigned short C[BN / PANEL][BM * PANEL];      // panels of (BM, PANEL), once the stages are done with
+        unsigned short C[BN / PANEL][BM * PANEL];      // panels of (BM, PANEL), after the last use of the stages
     };
     unsigned long long full[STAGES];                   // mbarriers: the tile of the stage has arrived
     //: solution
@@ -53,14 +53,14 @@ struct alignas(64) TensorMap { unsigned char opaque[128]; };
 
 __device__ unsigned address(const void* shared) { return (unsigned)__cvta_generic_to_shared(shared); }
 
-// ---- mbarrier: a phase is complete when all arrivals and all expected bytes are there ----
+// ---- mbarrier: a phase completes when all arrivals and all expected bytes have come ----
 
 __device__ void mbarrier_init(unsigned long long* barrier, int arrivals)
 {
     asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" :: "r"(address(barrier)), "r"(arrivals) : "memory");
 }
 
-// Arrives, and announces that TMA will bring this many bytes.
+// Arrives, and makes the phase expect this many bytes from TMA.
 __device__ void mbarrier_expect(unsigned long long* barrier, int bytes)
 {
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" :: "r"(address(barrier)), "r"(bytes) : "memory");
@@ -71,7 +71,7 @@ __device__ void mbarrier_arrive(unsigned long long* barrier)
     asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" :: "r"(address(barrier)) : "memory");
 }
 
-// Waits until the phase of this parity is complete. The first has parity 0: of a new barrier, parity 1 is complete.
+// Waits for the completion of the phase with this parity. The first phase has parity 0; before it, parity 1 counts as complete.
 __device__ void mbarrier_wait(unsigned long long* barrier, int parity)
 {
     asm volatile("{.reg .pred done;\n"
@@ -82,7 +82,7 @@ __device__ void mbarrier_wait(unsigned long long* barrier, int parity)
 // Waits for the warps that multiply.
 __device__ void named_barrier() { asm volatile("bar.sync 1, %0;" :: "n"(CONSUMERS * 128) : "memory"); }
 
-// ---- TMA: one thread copies a box, named by its first column and row ----
+// ---- TMA: one thread copies a box, given its first column and row ----
 
 __device__ void tma_load(void* to, const TensorMap& map, int column, int row, unsigned long long* barrier)
 {
@@ -145,8 +145,8 @@ __device__ unsigned float2_to_half2(float low, float high)
     return h;
 }
 
-// A is (M, K), B is (K, N), C is (M, N), all row-major f16, of any size whose rows are whole 16 bytes: outside of them
-// TMA reads zeros and writes nothing.
+// A is (M, K), B is (K, N), C is (M, N), all row-major f16, of any size with rows that are a multiple of 16 bytes:
+// outside, TMA reads zeros and writes nothing.
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
 gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, const __grid_constant__ TensorMap C,
      int M, int N, int K)
@@ -159,10 +159,10 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
     const int tileRow = blockIdx.x % rowTiles * BM;
     const int tileCol = blockIdx.x / rowTiles * BN;
 
-    // Where am I? Of a consumer's 64 rows of C, each warp has 16.
+    // Where am I? Each warp has 16 of its consumer's 64 rows of C.
     const int consumer = threadIdx.x / 128, thread = threadIdx.x % 128, lane = thread % 32, warp = thread / 32;
 
-    // The barriers are there before any thread, or TMA, uses them.
+    // The barriers are initialized before any thread, or TMA, uses them.
     if (threadIdx.x == 0) {
         for (int i = 0; i < STAGES; ++i) {
             mbarrier_init(&s.full[i], 1);
@@ -175,7 +175,7 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
     }
     __syncthreads();
 
-    // Starts the copies of the tile of a step to a stage. One thread does it all.
+    // Starts the copies of the tile of a step to a stage, all by one thread.
     auto load = [&](int step, int stage) {
         mbarrier_expect(&s.full[stage], sizeof(Operands));
         tma_load(s.stages[stage].A, A, step * BK, tileRow, &s.full[stage]);
@@ -184,7 +184,7 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
     };
 
     // Issues the wgmmas of a stage, as one group. The swizzle repeats every 8 rows, 1024 bytes. In A the next 16 columns
-    // begin 32 bytes on; in B the next 16 rows of K begin 2048 bytes on, and the next panel BK * 128.
+    // begin 32 bytes further on; in B the next 16 rows of K 2048 bytes, and the next panel BK * 128.
     float acc[BN / 2];
     auto multiply = [&](int stage, int add) {
         const unsigned long long a = descriptor(&s.stages[stage].A[consumer * WM * BK], 16, 1024);
@@ -198,7 +198,7 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
 
     const int steps = (K + BK - 1) / BK;
     //: solution
-    // The producer multiplies nothing, so that it waits for empty stages only.
+    // The producer multiplies nothing, so it only waits for empty stages.
     if (consumer == CONSUMERS) {
         for (int step = 0; step < steps && lane == 0; ++step) {
             const int round = step / STAGES, to = step % STAGES;
@@ -211,19 +211,19 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
         const int round = step / STAGES, from = step % STAGES;
         mbarrier_wait(&s.full[from], round % 2);
         multiply(from, step);
-        // While this group is in flight, the one before it completes, whose stage is empty then.
+        // While this group is in flight, the previous one completes, and its stage becomes empty.
         wgmma_wait<1>();
         if (thread == 0 && step > 0)
             mbarrier_arrive(&s.empty[(step - 1) % STAGES]);
     }
     wgmma_wait<0>();
     //: starter
-    //| // Your task: a warp that loads and multiplies nothing, and consumers that wait for their tiles and for nothing else.
+    //| // Your task: a warp that only loads, and consumers that wait for nothing but their tiles.
     //| for (int step = 0; step < steps; ++step) {
     //|     // Load.
     //|     if (threadIdx.x == 0)
     //|         load(step, 0);
-    //|     // Wait until the whole tile is there. Each step is a phase of the barrier.
+    //|     // Wait until the whole tile has been copied. Each step is a phase of the barrier.
     //|     mbarrier_wait(&s.full[0], step & 1);
     //|     // Compute.
     //|     multiply(0, step);
@@ -234,7 +234,7 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
     //: end
     named_barrier();
 
-    // Store, by way of shared memory, from where TMA copies the tile to C.
+    // Store, through shared memory, from where TMA copies the tile to C.
     #pragma unroll
     for (int n = 0; n < BN / 8; ++n)
         #pragma unroll
@@ -243,7 +243,7 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
             *(unsigned*)&s.C[n / 8][row * PANEL + (chunk ^ (row & 7)) * CHUNK + lane % 4 * 2] =
                 float2_to_half2(acc[n * 4 + half * 2], acc[n * 4 + half * 2 + 1]);
         }
-    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");       // to TMA, what all threads have written
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");       // stores of all threads become visible to TMA
     named_barrier();
     if (threadIdx.x == 0) {
         for (int panel = 0; panel < BN / PANEL; ++panel)

@@ -1,8 +1,8 @@
-// Assignment 12, faster: a kernel that is right, and whose tensor cores wait most of the time.
+// Assignment 12, faster: a kernel that is right, but whose tensor cores are idle most of the time.
 // The counter to watch is the clock's prediction: `cargo run -p rung04_mma -- time --kernel my_kernel.cu --size 1408x768x512`.
 // `cargo ladder grade course/assignments/12_faster my_kernel.cu`.
 
-// All of these are yours: the tile, too.
+// You may change all of these, including the tile.
 //: solution
 constexpr int BM = 128, BN = 64, BK = 32;              // the block's tile of C, and its step along K
 constexpr int WM = 32, WN = 32;                        // a warp's tile of C
@@ -28,7 +28,7 @@ extern "C" __constant__ int gemm_launch[] = {BM, BN, BK, THREADS, SHARED, 1};
 static_assert(BM * A_CHUNKS % THREADS == 0 && BK * B_CHUNKS % THREADS == 0, "each thread copies as many chunks as the others");
 
 //: solution
-// Where a chunk lies in its tile. Two rows of A fill all banks, one row of B does.
+// The position of a chunk in its tile. Two rows of A fill all banks, and so does one row of B.
 __device__ int place_a(int row, int chunk) { return row * BK + (chunk ^ (row >> 1 & 3)) * CHUNK; }
 __device__ int place_b(int row, int chunk) { return row * BN + (chunk ^ (row & 7)) * CHUNK; }
 
@@ -39,7 +39,7 @@ __device__ void copy_async(unsigned short* to, const unsigned short* from)
                  :: "r"((unsigned)__cvta_generic_to_shared(to)), "l"(from) : "memory");
 }
 
-// Four 8x8 matrices: lane l names row l % 8 of matrix l / 8.
+// Four 8x8 matrices: lane l gives the address of row l % 8 of matrix l / 8.
 __device__ void ldmatrix(unsigned (&r)[4], const unsigned short* row)
 {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
@@ -98,7 +98,7 @@ gemm(const unsigned short* A, const unsigned short* B, unsigned short* C, int M,
 
     float acc[WM / 16][WN / 8][4] = {};
     //: solution
-    // Starts my copies of the tiles at `step`, and ends a group of copies, also behind the last step.
+    // Starts my copies of the tiles at `step`, and commits a group, even after the last step.
     auto load = [&](int step) {
         if (step * BK < K) {
             unsigned short* As = tiles + step % STAGES * STAGE;
@@ -119,7 +119,7 @@ gemm(const unsigned short* A, const unsigned short* B, unsigned short* C, int M,
         asm volatile("cp.async.wait_group %0;" :: "n"(STAGES - 2) : "memory");
         __syncthreads();
 
-        // Load, to the stage that everybody has just finished.
+        // Load, to the stage that all threads have just finished.
         load(step + STAGES - 1);
 
         // Compute.
@@ -153,7 +153,7 @@ gemm(const unsigned short* A, const unsigned short* B, unsigned short* C, int M,
     //|     for (int i = 0; i < BK; i += THREADS / B_CHUNKS)
     //|         *(uint4*)&Bs[(bRow + i) * BN + bChunk * CHUNK] = *(const uint4*)&B[(k0 + bRow + i) * N];
     //|
-    //|     // Wait until the whole tile is there.
+    //|     // Wait until the whole tile has been copied.
     //|     __syncthreads();
     //|
     //|     // Compute. A lane's pairs of A are in two rows and in columns 8 apart, its pairs of B in one column.
@@ -179,7 +179,7 @@ gemm(const unsigned short* A, const unsigned short* B, unsigned short* C, int M,
     //|                 mma(acc[m][n], regA[m], regB[n][0], regB[n][1]);
     //|     }
     //|
-    //|     // Advance, once nobody reads the tile any more.
+    //|     // Advance, once no thread reads the tile any more.
     //|     __syncthreads();
     //| }
     //: end

@@ -1,6 +1,6 @@
-// The next tile waits in registers while this one is multiplied; rows are padded, and C is stored by way of shared memory.
+// The next tile is held in registers while this one is multiplied; rows are padded, and C is stored through shared memory.
 
-// All of these are yours: the tile, too.
+// You may change all of these, including the tile.
 constexpr int BM = 64, BN = 128, BK = 32;              // the block's tile of C, and its step along K
 constexpr int WM = 32, WN = 32;                        // a warp's tile of C
 constexpr int A_ROW = BK + 8, B_ROW = BN + 8;          // elements in a row of a tile
@@ -15,7 +15,7 @@ constexpr int SHARED = 2 * STAGE * 2;                  // bytes
 extern "C" __constant__ int gemm_launch[] = {BM, BN, BK, THREADS, SHARED, 1};
 
 static_assert(BM * A_CHUNKS % THREADS == 0 && BK * B_CHUNKS % THREADS == 0, "each thread copies as many chunks as the others");
-// Four 8x8 matrices: lane l names row l % 8 of matrix l / 8.
+// Four 8x8 matrices: lane l gives the address of row l % 8 of matrix l / 8.
 __device__ void ldmatrix(unsigned (&r)[4], const unsigned short* row)
 {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
@@ -118,7 +118,7 @@ gemm(const unsigned short* A, const unsigned short* B, unsigned short* C, int M,
         __syncthreads();
     }
 
-    // Store, by way of shared memory.
+    // Store, through shared memory.
     unsigned short* Cs = tiles;
     #pragma unroll
     for (int m = 0; m < WM / 16; ++m)

@@ -12,7 +12,7 @@ pub struct Arguments {
     root: PathBuf,
 }
 
-/// Exit code 0 once there are results.
+/// Exit code 0 if results were written.
 pub fn run(arguments: &Arguments) -> Result<bool> {
     autograder::run(&arguments.root, &grade::process)?;
     Ok(true)

@@ -8,13 +8,13 @@ use crate::sandbox::{self, Limits, Sandboxed};
 
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// Seconds of computing; twice as many pass at most, and two more
+    /// CPU seconds; the wall-clock limit is twice as many plus two
     #[arg(long)]
     seconds: u32,
     /// MiB of memory
     #[arg(long)]
     mebibytes: u32,
-    /// Assemble PTX instead
+    /// Assemble the PTX instead
     #[arg(long)]
     assemble: bool,
 }
@@ -33,7 +33,7 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
     Ok(true)
 }
 
-/// A compiler that starts this ladder's hidden command for each kernel.
+/// A compiler that runs this ladder's hidden command for each kernel.
 ///
 /// # Errors
 /// See [`Sandboxed::new`].

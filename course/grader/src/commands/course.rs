@@ -1,4 +1,4 @@
-//! `cargo ladder course`: how far a student is, and what comes next.
+//! `cargo ladder course`: a student's progress, and what comes next.
 use anyhow::{Context, Result};
 use harness::rungs;
 
@@ -8,17 +8,17 @@ use crate::progress::{self, Step};
 #[derive(clap::Args)]
 #[command(
     after_help = "`cargo ladder grade`, with or without --watch, records each grading under target/course/, with the hash of the \
-    file.\nExit code 0: all assignments are passed. 1: some are not. 2: there is no course here."
+    file.\nExit code 0: all assignments are passed. 1: some are not. 2: this folder has no course."
 )]
 pub struct Arguments {
-    /// Grade what has changed since its last grading
+    /// Grade files that have changed since they were last graded
     #[arg(long)]
     grade: bool,
 }
 
-/// Whether all are passed.
+/// Whether all assignments are passed.
 pub fn run(arguments: &Arguments) -> Result<bool> {
-    let root = rungs::root().context("there is no workspace here: run this in it")?;
+    let root = rungs::root().context("this is not the workspace: run the command there")?;
     let mut all = progress::all(&root)?;
     if arguments.grade {
         let changed = |step: &Step| matches!(step, Step::NotGraded | Step::Changed { .. });

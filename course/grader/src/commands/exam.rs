@@ -1,4 +1,4 @@
-//! `cargo ladder exam`: questions about accesses of a warp, and their key.
+//! `cargo ladder exam`: questions about accesses of a warp, with an answer key.
 use std::fs;
 use std::path::PathBuf;
 
@@ -10,23 +10,23 @@ use crate::grade::rubric::Rubric;
 #[derive(clap::Args)]
 #[command(
     after_help = "It writes questions.md and answers.toml, which students get, and key.toml and key.md, which they do not.\n\
-    `cargo ladder grade ASSIGNMENT answers.toml` with the same --secret and --student grades what comes back.\n\
-    With --secret, everybody has questions of their own."
+    `cargo ladder grade ASSIGNMENT answers.toml` with the same --secret and --student grades the answers.\n\
+    With --secret, each student has different questions."
 )]
 pub struct Arguments {
-    /// Which questions
+    /// Seed of the questions
     #[arg(long, required_unless_present_any = ["secret", "student"])]
     seed: Option<u64>,
-    /// How many of them, 1 to 100
+    /// Number of questions, 1 to 100
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST)))]
     questions: u32,
-    /// A file that only the teacher has: the questions come from it
+    /// A file that only the teacher has; the questions are derived from it
     #[arg(long, value_name = "FILE", requires = "student", conflicts_with_all = ["seed", "questions"])]
     secret: Option<PathBuf>,
-    /// Whose questions they are
+    /// The student who gets the questions
     #[arg(long, value_name = "ID", requires = "secret", conflicts_with = "seed")]
     student: Option<String>,
-    /// The assignment whose questions they are, with --secret
+    /// The assignment that the questions are for, with --secret
     #[arg(
         long,
         value_name = "ASSIGNMENT",
@@ -60,11 +60,11 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_.@".contains(c);
     ensure!(
         arguments.out.is_some() || whose.chars().all(plain),
-        "{whose:?} is no name for a folder: say --out DIR"
+        "{whose:?} cannot be the name of a folder: pass --out DIR"
     );
     let folder = arguments.out.clone();
     let folder = folder.unwrap_or_else(|| format!("exam-{whose}").into());
-    fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
     for (name, text) in sheet::files(&head, &questions) {
         let path = folder.join(name);
         fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;

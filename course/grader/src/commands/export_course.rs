@@ -1,4 +1,4 @@
-//! `cargo ladder export-course DIR`: a repository for students, and what Gradescope grades with.
+//! `cargo ladder export-course DIR`: a repository for students, and Gradescope's autograders.
 use std::fs;
 use std::path::PathBuf;
 
@@ -10,30 +10,30 @@ use crate::export::{self, Book, gradescope};
 
 #[derive(clap::Args)]
 #[command(
-    after_help = "Solutions, and files that git ignores, stay here. Grades that count come from your own run:\n\
+    after_help = "Solutions and files that git ignores are not exported. Only grades from your own run count:\n\
     students can edit their workflow."
 )]
 pub struct Arguments {
-    /// A folder that does not exist yet, or is empty
+    /// A folder that is new or empty
     #[arg(value_name = "DIR")]
     out: PathBuf,
-    /// The book's address, for links; without it the built book in book/book travels too
+    /// The book's address, for links; without it, the built book in book/book is exported too
     #[arg(long, value_name = "ADDRESS", env = "GEMM_BOOK")]
     book: Option<String>,
-    /// Also write Gradescope's autograders, a zip for each assignment, into this folder
+    /// Also write Gradescope's autograders, one zip per assignment, to this folder
     #[arg(long, value_name = "FOLDER")]
     gradescope: Option<PathBuf>,
-    /// The teacher's secret, into the zips: they are not for students then
+    /// Put the teacher's secret into the zips, which then must not be given to students
     #[arg(long, value_name = "FILE", requires = "gradescope")]
     secret: Option<PathBuf>,
-    /// The Linux x86-64 `ladder` for the zips, where this one is another
+    /// The Linux x86-64 `ladder` for the zips, if this one is not
     #[arg(long, value_name = "FILE", requires = "gradescope")]
     ladder: Option<PathBuf>,
 }
 
 pub fn run(arguments: &Arguments) -> Result<bool> {
     let out = &arguments.out;
-    let root = rungs::root().context("there is no workspace here: run this in it")?;
+    let root = rungs::root().context("this is not the workspace: run the command there")?;
     export::must_be_empty(out)?;
     if let Some(zips) = &arguments.gradescope {
         export::must_be_empty(zips)?;
@@ -44,12 +44,12 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
         );
     }
     let book = Book::find(&root, arguments.book.as_deref())
-        .context("`--book` gives the address of a book")?;
+        .context("`--book` takes the address of a book")?;
     let students = export::course(&root, &book)?;
     let secret = super::secret(arguments.secret.as_deref())?;
     let zips = || {
         let program = gradescope::Program::find(arguments.ladder.as_deref())
-            .context("`--ladder` names a `ladder` built on Linux x86-64")?;
+            .context("`--ladder` takes a `ladder` built on Linux x86-64")?;
         gradescope::zips(&root, &book, program, secret.as_deref())
     };
     let zips = match &arguments.gradescope {
@@ -59,7 +59,7 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
     students.write(out)?;
     if !export::shorten_lock(out) {
         anstream::println!(
-            "Cargo.lock still names what only this workspace needs; the first build in {} takes it out: commit after that",
+            "Cargo.lock still lists packages that only this workspace needs; the first build in {} removes them: commit after that",
             out.display()
         );
     }
@@ -69,15 +69,15 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
         out.display(),
         students.files().count()
     );
-    anstream::println!("links into the book lead to {}", book.place());
+    anstream::println!("links into the book point to {}", book.place());
     let Some((folder, zips)) = zips else {
         return Ok(true);
     };
-    fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
     zips.files.write(folder)?;
     for assignment in &zips.left_out {
         anstream::println!(
-            "no autograder for {assignment}: without --secret FILE everybody has the questions whose answers anybody can print"
+            "no autograder for {assignment}: without --secret FILE all students have the same questions, and anyone can print the answers"
         );
     }
     anstream::println!(
@@ -86,8 +86,8 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
         folder.display(),
         zips.files.files().count(),
         match secret {
-            Some(_) => ", which hold your secret: give them to nobody",
-            None => "; without --secret their hidden sizes can be found out",
+            Some(_) => ", which contain your secret: do not share them",
+            None => "; without --secret students can find out the hidden sizes",
         }
     );
     anstream::println!(

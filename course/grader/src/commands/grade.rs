@@ -1,4 +1,4 @@
-//! `cargo ladder grade ASSIGNMENT KERNEL.cu`: points, and what to do about those that are missing.
+//! `cargo ladder grade ASSIGNMENT KERNEL.cu`: points, and how to get the missing ones.
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process;
@@ -24,34 +24,34 @@ use crate::watch::report::{RunReport, Stage};
 pub struct Arguments {
     /// The assignment's folder, such as course/assignments/05_swizzle
     assignment: PathBuf,
-    /// The student's kernel, or answers
+    /// The student's kernel or answers
     #[arg(value_name = "KERNEL.cu|ANSWERS.toml", required_unless_present_any = ["class", "regrade"])]
     submission: Option<PathBuf>,
-    /// Grade every folder in this one, each named after a student, into grades.csv and a grade.json each
+    /// Grade every folder in this one, each named after a student; writes grades.csv, and a grade.json for each
     #[arg(long, value_name = "DIR", conflicts_with_all = ["submission", "regrade", "student", "json"])]
     class: Option<PathBuf>,
-    /// Grade a class again that was graded before, and list who changed, and why
+    /// Grade a class again and list whose grades changed, and why
     #[arg(long, value_name = "DIR", conflicts_with_all = ["submission", "student", "json"])]
     regrade: Option<PathBuf>,
-    /// Grade again whenever the file is saved, and show what changed; keys: h hint, a all tiles, p profile, q quit
+    /// Grade whenever the file is saved, and show what changed; keys: h hint, a all tiles, p profile, q quit
     #[arg(long, conflicts_with_all = ["class", "regrade", "json"])]
     watch: bool,
     /// Print the grade as Gradescope's results.json
     #[arg(long)]
     json: bool,
-    /// A file that only the teacher has: hidden sizes, numbers and tiles come from it
+    /// A file that only the teacher has; hidden sizes, numbers and tiles are derived from it
     #[arg(long, value_name = "FILE")]
     secret: Option<PathBuf>,
-    /// Whose kernel it is: everybody has hidden sizes of their own
+    /// The student: each one has different hidden sizes
     #[arg(long, value_name = "ID", requires = "secret")]
     student: Option<String>,
-    /// Launch the public sizes with another tile of the rubric; the first is the public one
+    /// Launch the public sizes with tile number N of the rubric; the first one is public
     #[arg(long, value_name = "N", default_value_t = 1, conflicts_with_all = ["json", "class", "regrade"])]
     tile: usize,
-    /// Compile kernels of others where they reach nothing and take no more than 10 s and 2 GiB (Linux 5.13 or later)
+    /// Compile untrusted kernels in a sandbox that limits them to 10 s and 2 GiB (Linux 5.13 or later)
     #[arg(long)]
     untrusted: bool,
-    /// Where the book is: a folder or an address
+    /// The book: a folder or an address
     #[arg(
         long,
         value_name = "PLACE",
@@ -66,7 +66,7 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
     if arguments.watch {
         return watch(arguments);
     }
-    // For a class too: what is missing here would be missing for everybody, after their old grades are gone.
+    // Also for a class: whatever is missing here would be missing for every student, after the old grades are deleted.
     let grader = grader(arguments)?;
     if let Some(folder) = &arguments.class {
         return class(arguments, &Class::read(folder, grader.handed_in())?);
@@ -98,7 +98,7 @@ fn watch(arguments: &Arguments) -> Result<bool> {
         if let Some(secret) = &arguments.secret {
             command.arg("--secret").arg(secret);
         }
-        // In one word, or a name that begins with a dash would be a flag.
+        // As one argument, since a name that begins with a dash would be taken for a flag.
         let student = arguments.student.as_ref();
         command.args(student.map(|student| format!("--student={student}")));
         command.arg("--").args([&arguments.assignment, &file]);
@@ -112,7 +112,7 @@ fn watch(arguments: &Arguments) -> Result<bool> {
     Ok(true)
 }
 
-/// Prints what a run finds, a line of JSON for each stage: the public sizes first, since they are what the student waits for.
+/// Prints a run's findings, one line of JSON per stage: the public sizes first, because the student waits for them.
 pub fn report_run(arguments: &Arguments) -> Result<bool> {
     let grader = grader(arguments)?;
     let submission = arguments.submission.as_deref().unwrap_or(Path::new(""));
@@ -138,7 +138,7 @@ pub fn report_run(arguments: &Arguments) -> Result<bool> {
     Ok(grade.passed())
 }
 
-/// Records a student's own grading for `cargo ladder course`. A grade does not depend on whether it can be recorded.
+/// Records a student's own grading for `cargo ladder course`. The grade does not depend on whether that succeeds.
 fn keep(arguments: &Arguments, file: &Path, grade: &Grade) {
     let is_students = arguments.secret.is_none() && !arguments.json && arguments.tile == 1;
     if let (true, Some(root)) = (is_students, rungs::root()) {
@@ -148,18 +148,18 @@ fn keep(arguments: &Arguments, file: &Path, grade: &Grade) {
 
 /// Grades a student's own file and records it for `cargo ladder course`.
 pub fn record(assignment: &Path, file: &Path) -> Result<()> {
-    let root = rungs::root().context("there is no workspace here: run this in it")?;
+    let root = rungs::root().context("this is not the workspace: run the command there")?;
     let grade = Grader::new(assignment, None, || compiler(false))?.grade(file, "")?;
     progress::record(&root, assignment, file, &grade)
 }
 
-/// The grader that the arguments ask for.
+/// The grader for these arguments.
 fn grader(arguments: &Arguments) -> Result<Grader> {
     let secret = super::secret(arguments.secret.as_deref())?;
     let whole_class = arguments.class.is_some() || arguments.regrade.is_some();
     ensure!(
         secret.is_none() || arguments.student.is_some() || whole_class,
-        "a secret takes `--student ID`: everybody has hidden sizes of their own"
+        "a secret needs `--student ID`: each student has different hidden sizes"
     );
     let grader = Grader::new(&arguments.assignment, secret, || {
         compiler(arguments.untrusted)
@@ -169,7 +169,7 @@ fn grader(arguments: &Arguments) -> Result<Grader> {
         .with_context(|| format!("--tile {}", arguments.tile))
 }
 
-/// Kernels of one's own are compiled in this process, those of others in the sandbox.
+/// The user's own kernels are compiled in this process, untrusted ones in the sandbox.
 fn compiler(untrusted: bool) -> Result<Box<dyn Compile>> {
     if untrusted {
         let sandboxed = super::sandboxed(&env::current_exe()?, Limits::default())?;
@@ -179,14 +179,14 @@ fn compiler(untrusted: bool) -> Result<Box<dyn Compile>> {
     Ok(Box::new(nvrtc))
 }
 
-/// `grade` for this request, in a process of its own.
+/// A child process that runs `grade` for this request.
 pub fn process(request: &Request) -> io::Result<process::Command> {
     let mut command = process::Command::new(env::current_exe()?);
     command.args(["grade", "--json", "--book", &request.book]);
     command.args(request.untrusted.then_some("--untrusted"));
     if let Some(secret) = &request.secret {
         command.arg("--secret").arg(secret);
-        // In one word, or a name that begins with a dash would be a flag.
+        // As one argument, since a name that begins with a dash would be taken for a flag.
         command.arg(format!("--student={}", request.student));
     }
     command.arg("--");
@@ -194,7 +194,7 @@ pub fn process(request: &Request) -> io::Result<process::Command> {
     Ok(command)
 }
 
-/// Grades all folders; writes `grades.csv`, a `grade.json` beside each submission and, where kernels are alike,
+/// Grades all folders; writes `grades.csv`, a `grade.json` beside each submission and, if kernels are similar,
 /// `similar.csv`.
 fn class(arguments: &Arguments, class: &Class) -> Result<bool> {
     let mut graded = grade_all(arguments, class);
@@ -202,7 +202,7 @@ fn class(arguments: &Arguments, class: &Class) -> Result<bool> {
     anstream::print!("{}", harmless(&graded.table()));
     let failed = graded.failed();
     anstream::println!(
-        "\n{} graded, {failed} could not be; {}",
+        "\n{} graded, {failed} failed to be graded; {}",
         class.len() - failed,
         csv.display()
     );
@@ -211,7 +211,7 @@ fn class(arguments: &Arguments, class: &Class) -> Result<bool> {
     let (pairs, file) = class.similar(&starter.unwrap_or_default())?;
     if !pairs.is_empty() {
         anstream::println!(
-            "{} pairs of kernels are alike: {}; to be looked at, no grade depends on it",
+            "{} pairs of kernels are similar: {}; please review them, no grade depends on it",
             pairs.len(),
             file.display()
         );
@@ -219,17 +219,18 @@ fn class(arguments: &Arguments, class: &Class) -> Result<bool> {
     Ok(true)
 }
 
-/// Grades all folders again and says whose grade is another now; writes nothing.
+/// Grades all folders again and lists changed grades; writes nothing.
 fn regrade(arguments: &Arguments, class: &Class, folder: &Path) -> Result<bool> {
     let folder = folder.display();
     let before = class.with_grades();
-    let before = before.with_context(|| format!("`--class {folder}` grades a class"))?;
+    let before =
+        before.with_context(|| format!("grade the class first with `--class {folder}`"))?;
     let changes = grade_all(arguments, &before).changes();
     for (student, words) in &changes.found {
         anstream::println!("{}", harmless(&format!("{student}: {words}")));
     }
     anstream::println!(
-        "{} of {} have another grade; {} could not be compared, {} have no grade yet; \
+        "{} of {} grades changed; {} could not be compared, {} have no grade yet; \
         nothing was written (`--class {folder}` does)",
         changes.changed,
         before.len() - changes.broken,

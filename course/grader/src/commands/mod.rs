@@ -1,4 +1,4 @@
-//! The commands for teachers. A command a file: its arguments, a call into the library, and what it prints.
+//! The commands for teachers. Each file has the arguments of a command, a call into the library, and its output.
 mod autograder;
 mod compile_locked;
 mod course;
@@ -18,18 +18,18 @@ pub use compile_locked::sandboxed;
 pub enum Command {
     /// Grade a student's kernel on the emulator
     Grade(grade::Arguments),
-    /// Show how far you are in the course, and what comes next
+    /// Show your progress in the course, and what comes next
     Course(course::Arguments),
     /// What `grade --watch` starts for each run: reports in JSON, the public sizes first
     #[command(hide = true)]
     ReportRun(grade::Arguments),
-    /// Write an exam: questions about accesses of a warp, with their key
+    /// Write an exam: questions about accesses of a warp, with an answer key
     Exam(exam::Arguments),
     /// Regenerate every assignment's starter from its solution, or check that they are current
     Starters(starters::Arguments),
     /// Write a repository for students, without solutions, and autograders for Gradescope
     ExportCourse(export_course::Arguments),
-    /// What `grade --untrusted` compiles with
+    /// What `grade --untrusted` runs to compile
     #[command(hide = true)]
     CompileLocked(compile_locked::Arguments),
     /// What Gradescope's machine runs for each submission
@@ -38,10 +38,10 @@ pub enum Command {
 }
 
 impl Command {
-    /// Does it; whether all was well.
+    /// Runs the command; returns whether everything succeeded.
     ///
     /// # Errors
-    /// For bad usage, or if something is missing.
+    /// On wrong usage, or if something is missing.
     pub fn run(&self) -> Result<bool> {
         match self {
             Self::Grade(arguments) => grade::run(arguments),
@@ -56,7 +56,7 @@ impl Command {
     }
 }
 
-/// A teacher's secret.
+/// Reads a teacher's secret.
 fn secret(file: Option<&Path>) -> Result<Option<Vec<u8>>> {
     let read = |file| crate::submission::secret(file).context("`--secret` names a file");
     file.map(read).transpose()

@@ -1,4 +1,5 @@
-//! `cargo ladder starters`: every assignment's kernel.cu, made of its solution, and the questions of one that has an exam.
+//! `cargo ladder starters`: generates every assignment's kernel.cu from its solution, and an exam assignment's
+//! questions.
 use std::fs;
 
 use anyhow::{Context, Result};
@@ -8,13 +9,13 @@ use crate::starters;
 
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// Only say which are not current; exit code 1 if any is
+    /// Only list those that are out of date; exit code 1 if there are any
     #[arg(long)]
     check: bool,
 }
 
 pub fn run(arguments: &Arguments) -> Result<bool> {
-    let root = rungs::root().context("there is no workspace here: run this in it")?;
+    let root = rungs::root().context("this is not the workspace: run the command there")?;
     let outdated = starters::outdated(&root)?;
     for (path, text) in &outdated {
         if arguments.check {

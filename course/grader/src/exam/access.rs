@@ -1,39 +1,39 @@
-//! One access of a warp: an instruction, and where each lane's bytes are.
+//! An access of a warp: an instruction, and the address of each lane.
 use layout::banks::Access;
 use serde::Deserialize;
 
 use super::formula::Formula;
 
-/// What a warp does in one instruction.
+/// The instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 pub enum Op {
     /// A load from shared memory.
     #[serde(rename = "ld")]
     Load,
-    /// A store to it.
+    /// A store to shared memory.
     #[serde(rename = "st")]
     Store,
-    /// A load of 8x8 matrices: a lane for each of their rows, 16 bytes.
+    /// A load of 8x8 matrices: a lane gives the address of each 16-byte row.
     #[serde(rename = "ldmatrix")]
     Matrix,
     /// A load from global memory.
     #[serde(rename = "ld.global")]
     GlobalLoad,
-    /// A store to it.
+    /// A store to global memory.
     #[serde(rename = "st.global")]
     GlobalStore,
 }
 
-/// What can be asked about it.
+/// What a question can ask about an access.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Count {
-    /// Of shared memory.
+    /// Wavefronts of shared memory.
     #[default]
     Wavefronts,
-    /// Wavefronts beyond the ideal.
+    /// Wavefronts beyond the minimum.
     Conflicts,
-    /// Of global memory.
+    /// Sectors of global memory.
     Sectors,
 }
 
@@ -48,7 +48,7 @@ impl Count {
 }
 
 impl Op {
-    /// Of shared memory, as the banks' tables know them; none for global memory.
+    /// Its kind in the bank model; none for global memory.
     pub fn shared(self) -> Option<Access> {
         match self {
             Self::Load => Some(Access::Load),
@@ -62,7 +62,7 @@ impl Op {
         !matches!(self, Self::Store | Self::GlobalStore)
     }
 
-    /// What is asked about it.
+    /// What questions ask about it.
     pub fn counts(self) -> &'static [Count] {
         match self.shared() {
             Some(_) => &[Count::Wavefronts, Count::Conflicts],
@@ -75,18 +75,18 @@ impl Op {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WarpAccess {
     pub op: Op,
-    /// Bytes that each lane asks for.
+    /// Bytes per lane.
     pub bytes: u32,
-    /// The first N lanes take part; of `ldmatrix`, give the addresses of rows.
+    /// The first N lanes take part; for `ldmatrix`, they give row addresses.
     pub lanes: u32,
-    /// What `row` and `col` are in `address`, by `lane`; without them it speaks of `lane` itself.
+    /// Formulas of `row` and `col` in terms of `lane`; without them, `address` uses `lane` itself.
     pub place: Option<[Formula; 2]>,
-    /// In bytes, from a multiple of 128.
+    /// Byte offset from a multiple of 128.
     pub address: Formula,
 }
 
 impl WarpAccess {
-    /// By all lanes, at an address that speaks of `lane`.
+    /// An access by all lanes; `address` is in terms of `lane`.
     pub fn new(op: Op, bytes: u32, address: Formula) -> Self {
         Self {
             op,
@@ -97,19 +97,19 @@ impl WarpAccess {
         }
     }
 
-    /// The same at an address that speaks of `row` and `col`.
+    /// The same with an address in terms of `row` and `col`.
     pub fn at(mut self, place: [Formula; 2]) -> Self {
         self.place = Some(place);
         self
     }
 
-    /// The same by the first N lanes.
+    /// The same by the first N lanes only.
     pub fn of_lanes(mut self, lanes: u32) -> Self {
         self.lanes = lanes;
         self
     }
 
-    /// The instruction's name in PTX.
+    /// The PTX instruction.
     pub fn instruction(&self) -> String {
         let space = match self.op.shared() {
             Some(_) => "shared",
@@ -129,7 +129,7 @@ impl WarpAccess {
         }
     }
 
-    /// Each name with its formula, the address last.
+    /// Each name and its formula, the address last.
     pub fn formulas(&self) -> Vec<(&'static str, &Formula)> {
         let mut all = vec![("address", &self.address)];
         if let Some([row, col]) = &self.place {

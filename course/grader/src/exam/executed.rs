@@ -1,4 +1,4 @@
-//! What the emulator counts of an access, executed: a kernel of one warp that works out the addresses and makes it.
+//! Counts an access on the emulator: runs a kernel with one warp that computes the addresses and performs it.
 use anyhow::{Context, Result, bail};
 use emulator::{Context as Gpu, Counters, KernelArg, LaunchConfig, Options};
 
@@ -7,7 +7,7 @@ use super::access::{Count, Op, WarpAccess};
 /// The kernel's name.
 const ENTRY: &str = "access";
 
-/// How much of each, in the order of [`Op::counts`]; `end` is behind the last byte that it touches.
+/// The counts, in the order of [`Op::counts`]; `end` is one past the last byte that the access touches.
 pub fn counts(access: &WarpAccess, end: u32) -> Result<Vec<(Count, u64)>> {
     let shared = access.op.shared().is_some();
     let mut gpu = Gpu::new(Options::default());
@@ -41,7 +41,7 @@ fn counted(counters: &Counters, count: Count) -> u64 {
     }
 }
 
-/// The access is the only one to its memory.
+/// Besides this access, the kernel accesses no memory of that kind.
 fn kernel(access: &WarpAccess) -> String {
     let mut body = String::from(
         ".reg .b32 %lane, %row, %col, %address, %base, %v<4>;\n.reg .b64 %at, %in;\n.reg .pred %active;\n\
@@ -73,7 +73,7 @@ fn kernel(access: &WarpAccess) -> String {
         [one] if access.op != Op::Matrix => one.clone(),
         all => format!("{{{}}}", all.join(", ")),
     };
-    // Addresses of lanes that name no row of a matrix are not looked at, but all lanes take part.
+    // Lanes that give no row address are ignored by ldmatrix, but all lanes execute it.
     if access.op != Op::Matrix {
         body += &format!("setp.lt.u32 %active, %lane, {};\n@%active ", access.lanes);
     }

@@ -1,18 +1,18 @@
-//! A lane's address as a formula that a student works out by hand. Two read it: the `layout` crate its text, and the
-//! emulator the PTX made of it, so that neither can hide a mistake of the other.
+//! A lane's address as a formula that a student evaluates by hand. The `layout` crate parses its text, and the emulator
+//! runs PTX generated from it, so that neither can hide a mistake of the other.
 use std::fmt::{self, Display, Formatter};
 use std::ops::{Add, BitAnd, BitXor, Div, Mul, Rem, Shr};
 
-/// Of whole numbers that are never negative.
+/// A formula of non-negative integers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Formula {
     Number(u32),
-    /// Its name; in PTX, behind a `%`.
+    /// A variable; in PTX, a register with this name.
     Variable(&'static str),
     Binary(Operator, Box<[Formula; 2]>),
 }
 
-/// How it is written in C, and in PTX.
+/// An operator in C and in PTX.
 type Operator = [&'static str; 2];
 
 pub const LANE: Formula = Formula::Variable("lane");
@@ -44,13 +44,13 @@ operator!(BitXor, bitxor, "^", "xor.b32");
 operator!(Shr, shr, ">>", "shr.u32");
 
 impl Formula {
-    /// So many bytes further on; nothing is added where that is 0.
+    /// Adds a byte offset, unless it is 0.
     pub fn plus(self, bytes: u32) -> Self {
         if bytes == 0 { self } else { self + bytes }
     }
 
-    /// Instructions that put its value into `%{into}`; every name is a register behind a `%`. All registers that they
-    /// need beside these begin with `%{into}_`, and are declared.
+    /// PTX that computes the value into `%{into}`; every variable is a register. Auxiliary registers begin with
+    /// `%{into}_` and are declared.
     pub fn ptx(&self, into: &str) -> String {
         match self {
             Self::Number(number) => format!("mov.u32 %{into}, {number};\n"),
@@ -66,7 +66,7 @@ impl Formula {
 }
 
 impl Display for Formula {
-    /// As in C, with more parentheses than C needs: who reads it need not know how tightly `&` binds.
+    /// C syntax, with more parentheses than necessary, so that a reader need not know the precedence of `&`.
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
             Self::Number(number) => write!(f, "{number}"),

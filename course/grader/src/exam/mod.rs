@@ -1,15 +1,16 @@
-//! Questions about accesses of a warp, and their key. From a seed, so the same on every machine.
+//! Questions about accesses of a warp, with an answer key. They depend on a seed only, and are the same on every
+//! machine.
 //!
 //! | file | what it answers |
 //! | --- | --- |
 //! | `random` | which numbers? |
-//! | `families` | what is asked, and why is that so? |
+//! | `families` | what is asked, and what explains the answer? |
 //! | `formula` | where are a lane's bytes? |
 //! | `access` | what does a warp do, and what can be counted? |
-//! | `predicted` | how much is it, by the `layout` crate's formulas? |
-//! | `executed` | how much is it on the emulator? |
-//! | `sheet` | how do a student and a teacher see it? |
-//! | `starter` | what does an assignment made of questions hold? |
+//! | `predicted` | what does the `layout` crate calculate? |
+//! | `executed` | what does the emulator count? |
+//! | `sheet` | what do student and teacher see? |
+//! | `starter` | which files does an exam assignment have? |
 pub(crate) mod access;
 mod executed;
 mod families;
@@ -26,33 +27,33 @@ use anyhow::{Context, Result, ensure};
 use families::{Draft, FAMILIES};
 use random::SeededRandom;
 
-/// Questions of one exam.
+/// The most questions of an exam.
 pub const MOST: u32 = 100;
 
-/// One access of a warp, what is asked about it, and why that is so.
+/// An access of a warp, what is asked about it, and an explanation.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Question {
-    /// Its name among the answers: `q01`.
+    /// The key of its answers: `q01`.
     pub key: String,
     draft: Draft,
-    /// Byte offsets, a lane each.
+    /// Byte offset of each lane.
     offsets: Vec<u32>,
     counts: Vec<(Count, u64)>,
 }
 
 impl Question {
-    /// What is asked, by its name among the answers, and the answer.
+    /// What is asked, by its key among the answers, and the answer.
     pub fn answers(&self) -> impl Iterator<Item = (&'static str, u64)> {
         let counts = self.counts.iter();
         counts.map(|(count, number)| (count.name(), *number))
     }
 
-    /// What the warp does.
+    /// The instruction.
     pub(crate) fn op(&self) -> access::Op {
         self.draft.access.op
     }
 
-    /// Why: who comes back to which banks, and never how many wavefronts or sectors that makes.
+    /// Explains the answer: which lanes conflict, but never how many wavefronts or sectors that makes.
     pub fn reason(&self) -> String {
         let Draft { access, reason, .. } = &self.draft;
         match predicted::meeting(access.op, access.bytes, &self.offsets) {
@@ -62,10 +63,11 @@ impl Question {
     }
 }
 
-/// The questions of a seed: no access twice, hard and easy ones mixed. A longer exam begins with the shorter one.
+/// The questions of a seed: all accesses differ, hard and easy ones are mixed. A longer exam begins with the shorter
+/// one.
 ///
 /// # Errors
-/// If there are not so many, or if formulas and emulator count differently.
+/// If there are not that many, or if formulas and emulator disagree.
 pub fn questions(seed: u64, number: u32) -> Result<Vec<Question>> {
     ensure!(
         (1..=MOST).contains(&number),
@@ -98,7 +100,7 @@ pub fn questions(seed: u64, number: u32) -> Result<Vec<Question>> {
     Ok(questions)
 }
 
-/// Two questions that look the same have the same answer: another column of a tile is the same access.
+/// Questions that look alike have the same answer: another column of a tile is the same access.
 fn looks(access: &WarpAccess, offsets: &[u32]) -> impl Ord + use<> {
     let from = match access.op.shared() {
         Some(_) => offsets.iter().min().copied().unwrap_or_default(),
@@ -108,7 +110,7 @@ fn looks(access: &WarpAccess, offsets: &[u32]) -> impl Ord + use<> {
     (access.op, access.bytes, offsets)
 }
 
-/// The formulas' counts, if they are the emulator's.
+/// A question with the formulas' counts, if the emulator counts the same.
 fn asked(key: String, draft: Draft, offsets: Vec<u32>) -> Result<Question> {
     let access = &draft.access;
     let counts = predicted::counts(access.op, access.bytes, &offsets);

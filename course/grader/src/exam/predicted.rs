@@ -1,4 +1,4 @@
-//! What the `layout` crate says of an access: from the text of its formula, and nothing executed.
+//! What the `layout` crate calculates from the text of a formula, without executing anything.
 use anyhow::{Context, Result, ensure};
 use layout::banks::{BankTable, LANES, Phase};
 use layout::expression::Expression;
@@ -7,10 +7,10 @@ use layout::sectors::sectors;
 use super::access::{Count, Op, WarpAccess};
 use super::formula::Formula;
 
-/// Memory that a question is about is smaller.
+/// The memory of every question is smaller than this.
 pub const LARGEST: u32 = 1 << 24;
 
-/// Byte offsets, a lane each; fewer than 32 if the others take no part.
+/// Byte offset of each lane; fewer than 32 if the other lanes take no part.
 pub fn offsets(access: &WarpAccess) -> Result<Vec<u32>> {
     let [row, col] = match &access.place {
         Some([row, col]) => [Some(parsed(row)?), Some(parsed(col)?)],
@@ -39,13 +39,13 @@ pub fn offsets(access: &WarpAccess) -> Result<Vec<u32>> {
     (0..access.lanes.min(LANES)).map(of).collect()
 }
 
-/// The layout crate's formulas speak of `row` and `col`: where there is only a lane, it is the row.
+/// The layout crate's formulas have the variables `row` and `col`; `lane` is passed as the row.
 fn parsed(formula: &Formula) -> Result<Expression> {
     let text = formula.to_string().replace("lane", "row");
     Ok(Expression::parse(&text)?)
 }
 
-/// How much of each.
+/// The counts.
 pub fn counts(op: Op, bytes: u32, offsets: &[u32]) -> Vec<(Count, u64)> {
     let of = |count| match (count, banks(op, bytes, offsets)) {
         (Count::Wavefronts, Some(table)) => table.wavefronts(),
@@ -58,7 +58,7 @@ pub fn counts(op: Op, bytes: u32, offsets: &[u32]) -> Vec<(Count, u64)> {
         .collect()
 }
 
-/// Who meets where, without a number of wavefronts; nothing of global memory.
+/// Two lanes that conflict, without a number of wavefronts; none for global memory.
 pub fn meeting(op: Op, bytes: u32, offsets: &[u32]) -> Option<String> {
     let table = banks(op, bytes, offsets)?;
     Some(
@@ -66,7 +66,7 @@ pub fn meeting(op: Op, bytes: u32, offsets: &[u32]) -> Option<String> {
             Some((one, other, bank)) => {
                 let rows = if op == Op::Matrix { "the rows of " } else { "" };
                 format!(
-                    "{rows}lanes {one} and {other} are served together and want different words of bank {bank}"
+                    "{rows}lanes {one} and {other} are served together and access different words of bank {bank}"
                 )
             }
             None => "no two that are served together want different words of one bank".into(),

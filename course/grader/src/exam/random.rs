@@ -1,4 +1,4 @@
-//! Numbers that look random and are the same on every machine: a hash of the seed and of how many came before.
+//! Pseudo-random numbers that are the same on every machine: a hash of the seed and a counter.
 use crate::grade::plan::number_of;
 
 pub struct SeededRandom {
@@ -11,19 +11,19 @@ impl SeededRandom {
         Self { seed, drawn: 0 }
     }
 
-    /// From 0 up to `end`, which is left out.
+    /// A number below `end`.
     pub fn below(&mut self, end: u32) -> u32 {
         let number = number_of(&[&self.seed.to_le_bytes()], self.drawn, "exam");
         self.drawn = self.drawn.wrapping_add(1);
         (number % u64::from(end.max(1))) as u32
     }
 
-    /// One of these, which are some.
+    /// An element of a non-empty list.
     pub fn pick<T: Copy>(&mut self, some: &[T]) -> T {
         some[self.below(some.len() as u32) as usize]
     }
 
-    /// The same in another order (Fisher and Yates).
+    /// Shuffles a list (Fisher and Yates).
     pub fn shuffle<T>(&mut self, all: &mut [T]) {
         for last in (1..all.len()).rev() {
             let other = self.below(last as u32 + 1) as usize;

@@ -1,14 +1,14 @@
-//! An exam on paper: questions and a form for students, a key for those who correct them.
+//! An exam as files: questions and an answer form for students, a key for graders.
 use sha2::{Digest, Sha256};
 
 use super::Question;
 use super::access::{Op, WarpAccess};
 use super::families::Draft;
 
-/// What a question that is not answered has in the form.
+/// The placeholder for an answer in the form.
 pub const OPEN: &str = "?";
 
-/// Each file's name and text. `head` says where the questions come from.
+/// The name and text of each file. `head` says how the questions were generated.
 pub fn files(head: &str, questions: &[Question]) -> [(&'static str, String); 4] {
     let title = format!("# {} accesses\n\n{head}\n\n", questions.len());
     [
@@ -19,7 +19,7 @@ pub fn files(head: &str, questions: &[Question]) -> [(&'static str, String); 4] 
     ]
 }
 
-/// How the questions are to be read.
+/// Instructions for reading the questions.
 const HOW: &str = "\
 Each question is one instruction of one warp, lanes 0 to 31. Addresses are bytes from a multiple of 128; numbers are whole,
 `/` drops the remainder, `%` keeps it, and `&`, `^`, `>>` are as in C. Of shared memory, how many wavefronts does the
@@ -64,7 +64,7 @@ fn what(access: &WarpAccess) -> String {
     }
 }
 
-/// What a student fills in.
+/// The answer form.
 pub fn form(questions: &[Question]) -> String {
     let open = |_| format!("\"{OPEN}\"");
     format!(
@@ -73,7 +73,7 @@ pub fn form(questions: &[Question]) -> String {
     )
 }
 
-/// The form, filled in.
+/// The completed form.
 pub fn key(questions: &[Question]) -> String {
     tables(questions, |number| number.to_string())
 }
@@ -89,13 +89,13 @@ fn tables(questions: &[Question], value: impl Fn(u64) -> String) -> String {
     out
 }
 
-/// Tells sheets apart: a hash of the questions, without answers.
+/// Identifies a sheet: a hash of the questions, without answers.
 pub fn name(questions: &[Question]) -> String {
     let hash = Sha256::digest(list(questions));
     harness::hex(&hash[..4])
 }
 
-/// The answers with their reasons, in Markdown.
+/// The answers with explanations, in Markdown.
 fn reasons(questions: &[Question]) -> String {
     let one = |question: &Question| {
         let answers = question.answers();

@@ -1,4 +1,4 @@
-//! What students of an assignment made of questions begin with, and its key.
+//! The files that students of an exam assignment start with, and its key.
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -7,14 +7,14 @@ use anyhow::{Context, Result};
 use super::sheet;
 use crate::grade::rubric::Rubric;
 
-/// In README.md, the questions are between these lines.
+/// Lines of README.md that enclose the questions.
 const BEGIN: &str = "<!-- questions -->\n";
 const END: &str = "<!-- end -->\n";
 
-/// Each generated file of an assignment with an `[exam]` in its rubric, and its text; nothing of another.
+/// The generated files of an assignment with an `[exam]` in its rubric, with their text; none for other assignments.
 ///
 /// # Errors
-/// If rubric or README.md cannot be read, or README.md has no place for the questions.
+/// If the rubric or README.md cannot be read, or README.md has no place for the questions.
 pub fn files(assignment: &Path) -> Result<Vec<(PathBuf, String)>> {
     let rubric = Rubric::read(assignment)?;
     if rubric.exam.is_none() {

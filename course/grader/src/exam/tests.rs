@@ -6,7 +6,7 @@ fn exam(seed: u64, number: u32) -> Vec<Question> {
     questions(seed, number).expect("an exam")
 }
 
-/// A change to it changes the questions that earlier students were asked.
+/// If this changes, so do the questions that earlier students got.
 #[test]
 fn the_same_everywhere() {
     let questions = exam(7, 17);
@@ -33,7 +33,7 @@ fn questions_do_not_repeat() {
     assert!(questions(1, 0).is_err() && questions(1, MOST + 1).is_err());
 }
 
-/// No answer can be guessed: of any count, the most frequent number is right in less than half of the questions.
+/// No answer can be guessed: for any count, the most frequent number is right in less than half of the questions.
 #[test]
 fn no_number_is_right_everywhere() {
     let all: Vec<Question> = (0..30).flat_map(|seed| exam(seed, 20)).collect();
@@ -58,7 +58,7 @@ fn no_number_is_right_everywhere() {
     }
 }
 
-/// The reasons name lanes, rows and banks; what they conclude is for the student.
+/// Explanations name lanes, rows and banks; the conclusion is left to the student.
 #[test]
 fn reasons_tell_no_count() {
     for question in (0..30).flat_map(|seed| exam(seed, 20)) {
@@ -75,7 +75,7 @@ fn reasons_tell_no_count() {
     }
 }
 
-/// What a family says of its numbers is not looked up in the banks, and must agree with them.
+/// Explanations are derived from a family's numbers, not from the bank model, and must agree with it.
 #[test]
 fn reasons_agree_with_the_counts() {
     let meet = [

@@ -1,4 +1,5 @@
-//! What a student sees of an assignment: the task, what to begin with, and what counts. Never the solution.
+//! The parts of an assignment that students see: the task, the starting point, and the grading criteria. Never the
+//! solution.
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,29 +13,29 @@ use super::tree::{ExportedFile, FileTree};
 use crate::grade::BROKEN;
 use crate::submission::name;
 
-/// Where they are, here and in the students' repository.
+/// The folder of assignments, here and in the students' repository.
 const FOLDER: &str = "course/assignments";
 
-/// Endings of the files of an assignment's folder. Folders in it stay here.
+/// Extensions of an assignment's exported files. Subfolders are not exported.
 const KINDS: [&str; 3] = ["cu", "md", "toml"];
 
-/// The order in which they are taken, a name a line: it is not that of their numbers.
+/// The order in which assignments are taken, one name per line; it is not their numeric order.
 pub const ORDER: &str = "course/assignments/order.txt";
 
-/// What students hand in, if the assignment has them to begin with.
+/// Files that students submit, if the assignment provides them.
 const HANDED_IN: [&str; 2] = ["kernel.cu", "answers.toml"];
 
 /// One assignment.
 pub struct Assignment {
-    /// Of its folder, such as `05_swizzle`.
+    /// Name of its folder, such as `05_swizzle`.
     pub name: String,
-    /// Of its README, such as `05: write the swizzle`.
+    /// Title of its README, such as `05: write the swizzle`.
     title: String,
-    /// By name.
+    /// Files by name.
     files: BTreeMap<String, String>,
 }
 
-/// The folder of each, in order.
+/// The folder of each assignment, in order.
 pub fn folders(root: &Path) -> Result<Vec<PathBuf>> {
     let entries = fs::read_dir(root.join(FOLDER));
     let entries = entries.with_context(|| format!("there is no folder {FOLDER} here"))?;
@@ -47,7 +48,7 @@ pub fn folders(root: &Path) -> Result<Vec<PathBuf>> {
     Ok(folders)
 }
 
-/// All of them, in order, as students receive them.
+/// All assignments, in order, as students receive them.
 pub fn all(root: &Path) -> Result<Vec<Assignment>> {
     let folders = folders(root)?;
     folders.iter().map(|folder| read(root, folder)).collect()
@@ -68,7 +69,7 @@ fn read(root: &Path, folder: &Path) -> Result<Assignment> {
         let text = text(root, &place)?;
         ensure!(
             kind != Some("cu") || !text.contains("//:"),
-            "{place} has the markers of a solution: `cargo ladder starters` makes it without"
+            "{place} contains the markers of a solution: regenerate it with `cargo ladder starters`"
         );
         files.insert(file, text);
     }
@@ -86,7 +87,7 @@ fn read(root: &Path, folder: &Path) -> Result<Assignment> {
 }
 
 impl Assignment {
-    /// Its files.
+    /// Adds its files.
     pub fn add(&self, book: &Book, tree: &mut FileTree) -> Result<()> {
         for (name, text) in &self.files {
             let text = match name.ends_with(".md") {
@@ -98,7 +99,8 @@ impl Assignment {
         Ok(())
     }
 
-    /// A README that has its readers change what is handed in, not a copy: what they push under that name is graded.
+    /// A README that lets readers change the submitted file itself instead of a copy, because that file is graded when
+    /// they push.
     fn in_place(&self, readme: &str) -> String {
         let copies = |line: &&str| line.starts_with("cp course/assignments/");
         let lines = readme.lines().filter(|line| !copies(line));
@@ -110,13 +112,13 @@ impl Assignment {
         text
     }
 
-    /// The text of one of them.
+    /// The text of a file.
     pub fn file(&self, name: &str) -> Option<&str> {
         self.files.get(name).map(String::as_str)
     }
 }
 
-/// What is around the assignments: what a student reads first, how it is graded, where it runs.
+/// The files around the assignments: what students read first, how grading works, where it runs.
 pub fn templates(assignments: &[Assignment], book: &Book, tree: &mut FileTree) {
     let rows = assignments.iter().map(|one| {
         let (number, title) = one.title.split_once(": ").unwrap_or(("", &one.title));
@@ -147,7 +149,7 @@ pub fn templates(assignments: &[Assignment], book: &Book, tree: &mut FileTree) {
     tree.script(".github/grade.sh", include_str!("templates/grade.sh"));
 }
 
-/// The hashes of what students change, as sha256sum has them, so that the workflow knows what was changed.
+/// The hashes of the files that students change, in sha256sum's format, so that the workflow can tell what was changed.
 fn handed_out(tree: &FileTree) -> String {
     let begun = tree.files().filter(|(path, _)| {
         let name = path.rsplit('/').next().unwrap_or_default();

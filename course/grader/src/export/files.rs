@@ -1,4 +1,4 @@
-//! Which files of the workspace travel: those of a few folders, of a few kinds, that git does not ignore.
+//! Which files of the workspace are exported: certain kinds, in certain folders, that git does not ignore.
 use std::fs;
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use ignore::WalkBuilder;
 
 use super::tree::FileTree;
 
-/// Folders of the workspace with what a student builds, what is built into it, and what the book's commands name.
+/// Folders that students build, that are compiled in, or that the book's commands name.
 const FOLDERS: [&str; 8] = [
     "book/accesses",
     "book/data",
@@ -20,24 +20,24 @@ const FOLDERS: [&str; 8] = [
     "tests/faults",
 ];
 
-/// Endings of the files there. No other file is handed on.
+/// Extensions of exported files.
 const KINDS: [&str; 14] = [
     "csv", "cu", "cuh", "h", "json", "md", "ptx", "rs", "sass", "sh", "snap", "toml", "tsv", "yml",
 ];
 
-/// What the ladder's tables show beside a record.
+/// Predictions that the ladder's tables show beside records.
 const PREDICTIONS: &str = "results/predictions.csv";
 
-/// Files without one of these endings, which are templates too.
+/// Exported files without one of these extensions; some are templates.
 const NAMES: [&str; 4] = ["Dockerfile", "gitattributes", "gitignore", "run_autograder"];
 
-/// Folders of a package that stay here.
+/// Folders of a package that are not exported.
 const FOLDERS_THAT_STAY: [&str; 3] = ["tests", "examples", "benches"];
 
-/// All that is not a student's own.
+/// All exported files except the assignments.
 pub fn workspace(root: &Path, tree: &mut FileTree) -> Result<()> {
     for folder in FOLDERS {
-        // As in a repository also where the sources came as an archive.
+        // As in a repository, even if the sources came as an archive.
         let walk = WalkBuilder::new(root.join(folder))
             .require_git(false)
             .build();
@@ -53,7 +53,7 @@ pub fn workspace(root: &Path, tree: &mut FileTree) -> Result<()> {
     Ok(())
 }
 
-/// Whether this file of those folders is for students.
+/// Whether a file in those folders is exported.
 fn travels(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
     let kind = name.rsplit_once('.').map(|(_, kind)| kind);
@@ -62,7 +62,7 @@ fn travels(path: &str) -> bool {
     of_a_kind && !FOLDERS_THAT_STAY.contains(&folder) && !private(path)
 }
 
-/// Whether a name says that what it names is not for students.
+/// Whether a file's name marks it as private to teachers.
 pub fn private(path: &str) -> bool {
     let mut parts = path.split('/').map(str::to_lowercase);
     parts.any(|part| {
@@ -86,7 +86,7 @@ fn add(
 ) -> Result<()> {
     for entry in walk {
         let entry = entry.context("the workspace cannot be read")?;
-        // Neither folders nor links: those might lead out of here.
+        // Neither folders nor links, which might lead out of the workspace.
         if !entry.file_type().is_some_and(|kind| kind.is_file()) {
             continue;
         }
@@ -104,20 +104,21 @@ fn add(
     Ok(())
 }
 
-/// The path below the root, with `/` on every system.
+/// The path relative to the root, with `/` on every system.
 fn name(root: &Path, path: &Path) -> Result<String> {
     let below = path.strip_prefix(root)?;
     let parts: Option<Vec<_>> = below.iter().map(|part| part.to_str()).collect();
     let name = parts.map(|parts| parts.join("/"));
-    let name = name.with_context(|| format!("{}: not a name for all systems", path.display()))?;
+    let name =
+        name.with_context(|| format!("{}: this name is not valid on all systems", path.display()))?;
     ensure!(
         !name.contains('\\'),
-        "{name}: not a name for all systems: rename it"
+        "{name}: this name is not valid on all systems: rename it"
     );
     Ok(name)
 }
 
-/// A text of the workspace.
+/// The text of a file in the workspace.
 pub fn text(root: &Path, path: &str) -> Result<String> {
     fs::read_to_string(root.join(path))
         .with_context(|| format!("cannot read {path}; run this in the whole workspace"))

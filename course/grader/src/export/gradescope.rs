@@ -1,5 +1,5 @@
-//! Gradescope's autograder (its documentation, "Autograder Specifications"): a zip for each assignment, which holds what
-//! grades it and nothing that answers it.
+//! Gradescope's autograders (see its documentation, "Autograder Specifications"): for each assignment a zip that has
+//! everything needed for grading, but no solution.
 use std::io::{Cursor, Write};
 use std::path::Path;
 
@@ -15,22 +15,22 @@ use crate::autograder;
 use crate::grade::BROKEN;
 use crate::grade::rubric::{AssignmentKind, Rubric};
 
-/// The zips, and what is to be said of them.
+/// The zips, and what the user should know about them.
 pub struct Zips {
-    /// By name, such as `05_swizzle.zip`.
+    /// The zips by name, such as `05_swizzle.zip`.
     pub files: FileTree,
-    /// Assignments that have none without a secret, since everybody has the same questions then.
+    /// Assignments without a zip: without a secret all students would have the same questions.
     pub left_out: Vec<String>,
-    /// The glibc that their executable asks for.
+    /// The glibc that their executable requires.
     pub glibc: String,
 }
 
-/// One for each assignment.
+/// Builds a zip for each assignment.
 ///
 /// # Errors
 /// If an assignment cannot be read.
 pub fn zips(root: &Path, book: &Book, program: Program, secret: Option<&[u8]>) -> Result<Zips> {
-    // Compressed once: it is nearly all that there is in each of them.
+    // Compressed only once, since it is most of each zip.
     let mut ladder = ZipWriter::new(Cursor::new(Vec::new()));
     put(&mut ladder, "ladder", &program.bytes, true)?;
     let ladder = ladder.finish_into_readable()?;
@@ -101,7 +101,7 @@ fn zip(
     Ok(zip.finish()?.into_inner())
 }
 
-/// Always at the same time and with the same rights, so that the same workspace gives the same bytes.
+/// Fixed times and permissions, so that the same workspace gives the same bytes.
 fn put(zip: &mut ZipWriter<Memory>, name: &str, bytes: &[u8], executable: bool) -> Result<()> {
     let options = SimpleFileOptions::default()
         .compression_method(CompressionMethod::Deflated)

@@ -1,25 +1,25 @@
-//! Where links into the book lead, since its sources stay here.
+//! The targets of links into the book, whose sources are not exported.
 use std::path::Path;
 
 use anyhow::{Result, ensure};
 
-/// Where `cargo book build` puts it.
+/// The folder that `cargo book build` writes to.
 pub const BUILT: &str = "book/book";
 
-/// How an assignment's README names a page.
+/// The prefix of links to pages in an assignment's README.
 const SOURCE: &str = "../../../book/src/";
 
-/// The students' book.
+/// The book that students read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Book {
-    /// It travels, in [`BUILT`].
+    /// Exported, in [`BUILT`].
     Here,
-    /// It is at this address, which does not end in a slash.
+    /// At this address, which does not end in a slash.
     At(String),
 }
 
 impl Book {
-    /// That at the address, if one is given; else the built one.
+    /// The book at the address, if one is given; otherwise the built one.
     ///
     /// # Errors
     /// If there is neither.
@@ -33,7 +33,7 @@ impl Book {
                 !address.contains(|c: char| c.is_whitespace()
                     || c.is_control()
                     || "\"'\\()<>".contains(c)),
-                "{address:?} has characters that an address has not"
+                "{address:?} has characters that are not allowed in an address"
             );
             return Ok(Self::At(address.trim_end_matches('/').into()));
         }
@@ -44,12 +44,12 @@ impl Book {
         Ok(Self::Here)
     }
 
-    /// Whether it is among the students' files.
+    /// Whether it is exported.
     pub fn travels(&self) -> bool {
         *self == Self::Here
     }
 
-    /// Where it is, from the students' root.
+    /// Its location, relative to the students' root.
     pub fn place(&self) -> &str {
         match self {
             Self::Here => BUILT,
@@ -57,7 +57,7 @@ impl Book {
         }
     }
 
-    /// An assignment's README, with links to pages of the book instead of their sources.
+    /// An assignment's README with links to the book's pages in place of their sources.
     pub fn linked(&self, readme: &str) -> String {
         let to = match self {
             Self::Here => format!("../../../{BUILT}"),

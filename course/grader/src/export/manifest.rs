@@ -1,4 +1,4 @@
-//! The students' manifests and Cargo.lock: those of this workspace, without the packages that stay here.
+//! The students' manifests and Cargo.lock: those of this workspace without the packages that are not exported.
 use std::env;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -6,10 +6,10 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result};
 use toml_edit::{Array, DocumentMut, InlineTable, Table, value};
 
-/// What students build.
+/// The packages that students build.
 const MEMBERS: [&str; 4] = ["book/labs", "common/*", "course/grader", "rungs/*"];
 
-/// A package that stays here, and the feature of the ladder that needs it.
+/// A package that is not exported, and the feature of the ladder that needs it.
 const CALIBRATION: &str = "calibration";
 
 /// The workspace's manifest with the students' members.
@@ -20,7 +20,7 @@ pub fn workspace(text: &str) -> Result<String> {
     workspace.remove("default-members");
     workspace.remove("exclude");
     table(&mut manifest, &["workspace", "dependencies"])?.remove(CALIBRATION);
-    // The ladder's code still asks for the feature that its manifest has no more.
+    // The ladder's code still tests for the feature that its manifest no longer has.
     let mut known = InlineTable::new();
     known.insert("level", "warn".into());
     let condition = format!("cfg(feature, values(\"{CALIBRATION}\"))");
@@ -50,8 +50,8 @@ fn table<'a>(manifest: &'a mut DocumentMut, path: &[&str]) -> Result<&'a mut Tab
         })
 }
 
-/// Has Cargo take out of the written Cargo.lock what no member needs, so that `--locked` builds go through. Versions
-/// stay, and nothing is fetched. Whether it could be done.
+/// Lets Cargo remove from the exported Cargo.lock what no member needs, so that `--locked` builds work. Versions stay,
+/// and nothing is downloaded. Returns whether it succeeded.
 pub fn shorten_lock(folder: &Path) -> bool {
     let cargo = env::var_os("CARGO").unwrap_or("cargo".into());
     let status = Command::new(cargo)

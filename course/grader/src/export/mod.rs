@@ -1,16 +1,16 @@
-//! A repository for students, and what Gradescope grades with.
+//! A repository for students, and Gradescope's autograders.
 //!
 //! | file | what it answers |
 //! | --- | --- |
-//! | `files` | which files of the workspace travel? |
-//! | `assignments` | what of an assignment does a student see? |
+//! | `files` | which files of the workspace are exported? |
+//! | `assignments` | which parts of an assignment do students see? |
 //! | `manifest` | what is in the students' Cargo.toml? |
-//! | `links` | where do links into the book lead? |
-//! | `tree` | how do files get to the disk? |
+//! | `links` | where do links into the book point? |
+//! | `tree` | how are files written to disk? |
 //! | `gradescope` | what is in the autograder's zip? |
 //! | `program` | does this executable run on Gradescope? |
 //!
-//! `templates/` are the files that are only there.
+//! `templates/` contains the files that only the export has.
 pub(crate) mod assignments;
 mod files;
 pub(crate) mod gradescope;
@@ -27,10 +27,10 @@ pub use links::Book;
 pub use manifest::shorten_lock;
 pub use tree::{ExportedFile, FileTree, must_be_empty};
 
-/// The students' repository, as files in memory: the same for the same workspace, on every machine.
+/// The students' repository, as files in memory. The same workspace gives the same files on every machine.
 ///
 /// # Errors
-/// If a file that has to travel cannot be read, or is not what it should be.
+/// If a file to export cannot be read or is not what it should be.
 pub fn course(root: &Path, book: &Book) -> Result<FileTree> {
     let mut tree = FileTree::default();
     let assignments = assignments::all(root)?;

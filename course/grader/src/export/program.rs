@@ -1,4 +1,4 @@
-//! The `ladder` that Gradescope's machines run: Linux, x86-64, and a C library that is new enough.
+//! The `ladder` executable that Gradescope's machines run: Linux, x86-64, and a sufficiently new C library.
 use std::path::Path;
 use std::{env, fs};
 
@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail, ensure};
 /// An executable for the zips.
 pub struct Program {
     pub bytes: Vec<u8>,
-    /// The glibc that it asks for, such as 2.34.
+    /// The glibc that it requires, such as 2.34.
     pub glibc: String,
 }
 
@@ -17,7 +17,7 @@ impl Program {
         let path = match given {
             Some(path) => path.to_owned(),
             None if cfg!(all(target_os = "linux", target_arch = "x86_64")) => {
-                env::current_exe().context("this executable's file is gone")?
+                env::current_exe().context("cannot find this executable's file")?
             }
             None => bail!(
                 "Gradescope runs Linux on x86-64, and this is another system: name a `ladder` that was built there"
@@ -32,11 +32,11 @@ fn of(bytes: Vec<u8>) -> Result<Program> {
     // The ELF header: its magic number, 64 bits, little-endian; and at byte 18 the machine, 62 for x86-64.
     let elf = bytes.starts_with(b"\x7fELF\x02\x01") && bytes.get(18..20) == Some(&[62, 0]);
     ensure!(elf, "it is not a Linux x86-64 executable");
-    let glibc = glibc(&bytes).context("it asks for no version of glibc: link it dynamically")?;
+    let glibc = glibc(&bytes).context("it requires no version of glibc: link it dynamically")?;
     Ok(Program { bytes, glibc })
 }
 
-/// The newest version among the names of versions, `GLIBC_2.34`, that symbols of the executable need. Names end in NUL.
+/// The newest version among the names, such as `GLIBC_2.34`, that the executable's symbols require. Names end in NUL.
 fn glibc(bytes: &[u8]) -> Option<String> {
     let names = bytes.split(|byte| *byte == 0);
     let versions = names.filter_map(|name| {

@@ -1,4 +1,4 @@
-//! Files in memory, and their way to the disk.
+//! Files in memory, and writing them to disk.
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::ErrorKind;
@@ -6,45 +6,45 @@ use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 
-/// A file that is to be written.
+/// A file to be written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ExportedFile {
-    /// What is in it.
+    /// Its contents.
     pub bytes: Vec<u8>,
-    /// Whether it is a program.
+    /// Whether it is executable.
     pub executable: bool,
 }
 
-/// Files by their path, whose parts stand between `/`.
+/// Files by path; components are separated by `/`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FileTree(BTreeMap<String, ExportedFile>);
 
 impl FileTree {
-    /// A text; its lines end as on Linux, wherever it was checked out.
+    /// Adds a text, with Linux line endings wherever it was checked out.
     pub(super) fn text(&mut self, path: &str, text: &str) {
         self.bytes(path, text.replace("\r\n", "\n").into_bytes());
     }
 
-    /// A text that bash or a kernel is to start.
+    /// Adds a script that bash or the system starts.
     pub(super) fn script(&mut self, path: &str, text: &str) {
         self.text(path, text);
         self.0.entry(path.into()).or_default().executable = true;
     }
 
-    /// Anything else.
+    /// Adds any other file.
     pub(super) fn bytes(&mut self, path: &str, bytes: Vec<u8>) {
         self.0.entry(path.into()).or_default().bytes = bytes;
     }
 
-    /// All files, by path.
+    /// All files, sorted by path.
     pub fn files(&self) -> impl Iterator<Item = (&str, &ExportedFile)> {
         self.0.iter().map(|(path, file)| (path.as_str(), file))
     }
 
-    /// Writes them into a folder, which is made if need be.
+    /// Writes them to a folder, which is created if necessary.
     ///
     /// # Errors
-    /// If one cannot be written; those before it have been.
+    /// If a file cannot be written; those before it have been.
     pub fn write(&self, folder: &Path) -> Result<()> {
         for (path, file) in self.files() {
             let to = folder.join(path);
@@ -61,10 +61,10 @@ impl FileTree {
     }
 }
 
-/// Nothing of anybody's is written over.
+/// Makes sure that no existing file is overwritten.
 ///
 /// # Errors
-/// If there is a file, or a folder with something in it.
+/// If the path is a file or a folder that is not empty.
 pub fn must_be_empty(folder: &Path) -> Result<()> {
     let is_new = match fs::read_dir(folder) {
         Ok(mut entries) => entries.next().is_none(),

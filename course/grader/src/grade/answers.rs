@@ -1,5 +1,5 @@
-//! Answers to an exam's questions, which all have the same points: each of a question's numbers counts alone, and the
-//! reason follows whatever the answer was.
+//! Grades the answers to an exam's questions, which all have the same points. Each number of a question counts
+//! separately, and the explanation follows whether or not the answer was right.
 use std::collections::BTreeMap;
 
 use toml::{Table, Value};
@@ -10,7 +10,7 @@ use crate::exam::access::Op;
 use crate::exam::{Question, sheet};
 use crate::submission;
 
-/// An item for each question, with `of` points for all of them, and what is wrong with the file itself.
+/// An item for each question, with `of` points in total, and complaints about the file itself.
 pub fn judge(questions: &[Question], answers: &str, of: f64) -> (Vec<RubricItem>, Vec<Complaint>) {
     let refused = |what: String, hint: &str| {
         let item = RubricItem {
@@ -34,9 +34,10 @@ pub fn judge(questions: &[Question], answers: &str, of: f64) -> (Vec<RubricItem>
         && other != name
     {
         let other: String = other.chars().take(20).collect();
-        let what =
-            format!("these are answers to the sheet {other:?}; graded would be those to {name:?}");
-        let hint = "are these the questions that you were given? a sheet of your own is graded with its secret";
+        let what = format!(
+            "these answers are for the sheet {other:?}, but the sheet {name:?} is being graded"
+        );
+        let hint = "are these the questions that you were given? A personal sheet is graded with the teacher's secret";
         return refused(what, hint);
     }
     let mut complaints = unknown(questions, &answers);
@@ -58,7 +59,7 @@ pub fn judge(questions: &[Question], answers: &str, of: f64) -> (Vec<RubricItem>
     (items, complaints)
 }
 
-/// A complaint about names that no question has.
+/// A complaint about keys that no question has.
 fn unknown(questions: &[Question], answers: &Table) -> Vec<Complaint> {
     let mut names = Vec::new();
     for (key, value) in answers {
@@ -87,11 +88,11 @@ fn unknown(questions: &[Question], answers: &Table) -> Vec<Complaint> {
         .map(|one| one.chars().take(40).collect())
         .collect();
     let what = format!("no question asks for {}", shown.join(", "));
-    let hint = "names are those of the form, answers.toml: is one misspelt?";
+    let hint = "the keys are those of the form, answers.toml: is one misspelt?";
     vec![Complaint::new(what, hint, NO_MISTAKE)]
 }
 
-/// A mistake of the book, and what to ask oneself.
+/// An entry of the book's page of mistakes, and a question to think about.
 fn where_to_read(op: Op) -> (&'static str, &'static str) {
     match op {
         Op::Load => (
@@ -113,7 +114,7 @@ fn where_to_read(op: Op) -> (&'static str, &'static str) {
     }
 }
 
-/// And whether one of its numbers is wrong.
+/// The item of a question, and whether one of its numbers is wrong.
 fn item(question: &Question, answers: &Table, each: f64) -> (RubricItem, bool) {
     let given = answers.get(&question.key);
     let mut why = Vec::new();
@@ -125,7 +126,7 @@ fn item(question: &Question, answers: &Table, each: f64) -> (RubricItem, bool) {
         wrong |= verdict.number && !verdict.right;
         why.push(format!("{count}: {}", verdict.said));
     }
-    // Who has not tried yet shall.
+    // No explanation for a question that has not been answered.
     why.extend(answered.then(|| question.reason()));
     let item = RubricItem {
         name: question.key.clone(),

@@ -1,9 +1,9 @@
-//! What a kernel may do and must do, by its effect, whatever the instructions are called: the bytes that go from one memory
-//! to another, and the products that are computed.
+//! What a kernel may do and must do, measured by its effects and not by its instructions: the bytes that move from one
+//! memory to another, and the products that are computed.
 //!
-//! Together they leave one way: if nothing comes from global memory into registers, and nothing from shared memory but by
-//! `ldmatrix`, then operands come by asynchronous copies and by `ldmatrix`. Products are bounded from below and from
-//! above, so none are computed beside those that count.
+//! Together the bounds leave one way. If nothing may be loaded from global memory to registers, and from shared memory
+//! only by `ldmatrix`, then operands must arrive by asynchronous copies and `ldmatrix`. Products are bounded from below
+//! and from above, so none are computed in addition to those that count.
 use emulator::{
     Counters, FactorFormat, Instruction, InstructionKind, MatrixProduct, Number, Space,
 };
@@ -14,7 +14,7 @@ use super::judge::{Judged, LaunchResults};
 use super::plan::PlannedLaunch;
 use super::rubric::AssignmentKind;
 
-/// Bounds on one effect, in every launch.
+/// Bounds on one effect, for each launch.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Budget {
@@ -25,53 +25,53 @@ pub struct Budget {
     pub hint: String,
 }
 
-/// What instructions do.
+/// An effect of instructions.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
 pub enum Effect {
-    /// Bytes from global memory into registers, by any instruction.
+    /// Bytes loaded from global memory to registers, by any instruction.
     GlobalToRegisters,
-    /// Bytes from registers to global memory.
+    /// Bytes stored from registers to global memory.
     RegistersToGlobal,
-    /// Bytes by `cp.async`.
+    /// Bytes copied by `cp.async`.
     AsyncCopies,
-    /// Bytes of tiles by TMA into shared memory and out of it.
+    /// Bytes of tiles that TMA copies to or from shared memory.
     TensorCopies,
-    /// Bytes from shared memory into registers, but for those of [`Effect::MatrixLoads`].
+    /// Bytes loaded from shared memory to registers, except by `ldmatrix`.
     SharedToRegisters,
-    /// Both together.
+    /// The sum of [`Effect::SharedToRegisters`] and [`Effect::MatrixLoads`].
     SharedLoads,
-    /// Bytes by `ldmatrix`.
+    /// Bytes loaded by `ldmatrix`.
     MatrixLoads,
-    /// Bytes from registers to shared memory.
+    /// Bytes stored from registers to shared memory.
     RegistersToShared,
-    /// Atomics, each thread's.
+    /// Atomics, counted per thread.
     Atomics,
-    /// Volatile loads, and those with a memory order, each warp's: by these warps wait for others.
+    /// Volatile loads and loads with a memory order, counted per warp: with these, warps wait for other warps.
     OrderedLoads,
-    /// Bytes that lanes hand to each other: shuffles, votes, matches.
+    /// Bytes exchanged between lanes: shuffles, votes, matches.
     Exchanges,
-    /// Products of f16 by tensor cores.
+    /// Tensor-core products of f16.
     TensorProducts,
-    /// Products of other formats by tensor cores.
+    /// Tensor-core products of other formats.
     OtherTensorProducts,
-    /// Of these, the ones that compute in f64.
+    /// Floating-point instructions in f64, counted per thread.
     DoubleArithmetic,
-    /// Instructions of threads that compute in floating point, conversions included.
+    /// Floating-point instructions, counted per thread, including conversions.
     FloatArithmetic,
-    /// Instructions of threads that compute in integers, addresses included.
+    /// Integer instructions, counted per thread, including address arithmetic.
     IntegerArithmetic,
 }
 
-/// What it is held against.
+/// The unit of a bound.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
 pub enum Per {
-    /// Bytes of A's and B's tiles at each step; of a transposition, of the tiles that come in.
+    /// Bytes of the tiles of A and B over all steps along K; for a transposition, of the input tiles.
     Operands,
     /// Bytes of the tiles of C.
     Result,
-    /// Products of the tiles.
+    /// Products of the problem.
     Product,
     /// Tiles of C.
     Tile,
@@ -97,7 +97,7 @@ impl Effect {
             Self::RegistersToShared => "bytes from registers to shared memory",
             Self::Atomics => "atomics of threads",
             Self::OrderedLoads => "volatile or ordered loads of warps",
-            Self::Exchanges => "bytes handed from lane to lane",
+            Self::Exchanges => "bytes exchanged between lanes",
             Self::TensorProducts => "products of f16 by tensor cores",
             Self::OtherTensorProducts => "products of other formats by tensor cores",
             Self::DoubleArithmetic => "f64 instructions of threads",
@@ -106,7 +106,7 @@ impl Effect {
         }
     }
 
-    /// How much of it an instruction has done.
+    /// How much of the effect an instruction had.
     fn done(self, instruction: &Instruction, counters: &Counters) -> f64 {
         use InstructionKind as Kind;
         let of = |is_it: bool, amount: f64| if is_it { amount } else { 0.0 };
@@ -129,7 +129,7 @@ impl Effect {
             } else {
                 1.0
             };
-            // With a false guard no lane takes part.
+            // If the guard is false, no lane takes part.
             let executions = counters.executions.min(counters.threads) as f64;
             product.flop() as f64 / 2.0 * executions / warps
         };
@@ -139,7 +139,7 @@ impl Effect {
                 of((loads || matrix) && global, bytes)
             }
             Self::RegistersToGlobal => of(stores && global, bytes),
-            // Counted on both sides.
+            // Counted for both memories.
             Self::AsyncCopies => of(matches!(kind, Kind::AsyncCopy { .. }), bytes / 2.0),
             Self::TensorCopies => of(matches!(kind, Kind::BulkCopy { tensor: true }), bytes),
             Self::SharedToRegisters => of(loads && shared, bytes),
@@ -198,7 +198,7 @@ fn is_float(kind: &InstructionKind) -> bool {
     }
 }
 
-/// What one of a launch is.
+/// The size of the unit in a launch.
 fn unit(per: Per, all: &LaunchResults, launch: &PlannedLaunch) -> f64 {
     let tile = all.rubric.tile[launch.tile];
     let [rows, columns, steps] = launch.tiles(all.rubric).map(|tiles| tiles as f64);
@@ -214,7 +214,7 @@ fn unit(per: Per, all: &LaunchResults, launch: &PlannedLaunch) -> f64 {
     }
 }
 
-/// Adds what is over or under its bounds: in any launch; of arithmetic, in all of them together, since small ones are mostly
+/// Adds what is over or under its bounds, per launch. For arithmetic, per assignment part: small launches are mostly
 /// prologue.
 pub fn judge<'a>(all: &LaunchResults<'a>, judged: &mut Judged<'a>) {
     for budget in all.part.budget.iter().chain(&all.rubric.budget) {
@@ -245,12 +245,12 @@ pub fn judge<'a>(all: &LaunchResults<'a>, judged: &mut Judged<'a>) {
     }
 }
 
-/// How much of an effect there was in a launch.
+/// How much of an effect a launch had.
 struct Spent<'a, 'b> {
     launch: &'a PlannedLaunch,
     total: f64,
     unit: f64,
-    /// The instruction with most of it.
+    /// The instruction with the largest share.
     worst: Option<&'b Instruction>,
 }
 
@@ -275,7 +275,7 @@ impl<'a, 'b> Spent<'a, 'b> {
         }
     }
 
-    /// What is said where it is out of bounds.
+    /// The message for an effect out of bounds.
     fn missed(&self, budget: &Budget) -> Option<String> {
         let (total, unit, name) = (self.total, self.unit, budget.of.words());
         let whole = |number: f64| thousands(number.round() as u64);
@@ -295,7 +295,7 @@ impl<'a, 'b> Spent<'a, 'b> {
     }
 }
 
-/// Where, and by what.
+/// The launch, and the instruction and line with the largest share.
 fn at(all: &LaunchResults, launch: &PlannedLaunch, instruction: &Instruction) -> String {
     let source = all.trial(launch).source();
     let line = lines::line_of(source, instruction).unwrap_or_default();

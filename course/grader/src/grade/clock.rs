@@ -1,14 +1,15 @@
-//! How long a launch takes by the clock: a prediction, the same on every machine, of which the largest part of the clocks is named.
+//! Predicted time of a launch. It is the same on every machine; the complaint names where most of the clocks go.
 use harness::thousands;
 
 use super::judge::{Judged, LaunchResults};
 use super::plan::Class;
 use super::rubric::Measure;
 
-/// The part of its share of C that the CTAs which are timed have to compute: an uneven deal of tiles has less.
+/// The fraction of its fair share of C that the timed CTAs must compute: with an uneven distribution of tiles they
+/// compute less.
 const FAIR_SHARE: f64 = 0.6;
 
-/// The clocks of the timed launch.
+/// Grades the predicted clocks of the timed launch.
 pub fn predicted_clocks<'a>(measure: &Measure, all: &LaunchResults<'a>, judged: &mut Judged<'a>) {
     let timed = all.done.iter();
     let timed = timed.filter(|(launch, one)| launch.class == Class::Timed && one.verification.ok());
@@ -20,7 +21,7 @@ pub fn predicted_clocks<'a>(measure: &Measure, all: &LaunchResults<'a>, judged: 
         let time = match all.trial(launch).time(&launch.on, one) {
             Ok(time) => time,
             Err(error) => {
-                let hint = "the clock launches the blocks of one SM without all others: does one of them wait for another?";
+                let hint = "the prediction runs the blocks of one SM without all others: does one of them wait for another?";
                 none(judged, error.to_string(), hint);
                 continue;
             }
@@ -30,8 +31,7 @@ pub fn predicted_clocks<'a>(measure: &Measure, all: &LaunchResults<'a>, judged: 
                 "the blocks of the SM that is timed compute {:.0}% of their share of C",
                 100.0 * if time.same { time.share } else { 0.0 }
             );
-            let hint =
-                "does every block have as much to do as the others, and is it done by this block?";
+            let hint = "does every block have as much work as the others, and does it do that work itself?";
             none(judged, what, hint);
             continue;
         }
@@ -44,7 +44,7 @@ pub fn predicted_clocks<'a>(measure: &Measure, all: &LaunchResults<'a>, judged: 
         }
         let better = measure.degree.iter().filter_map(|degree| degree.at_most);
         if let Some(next) = better.filter(|most| *most < clocks).reduce(f64::max) {
-            words += &format!("; {} would have more points", thousands(next as u64));
+            words += &format!("; {} would give more points", thousands(next as u64));
         }
         let before = judged.complaints.len();
         judged.measured(measure, all, launch, (clocks, words), "too-slow");

@@ -1,4 +1,4 @@
-//! Two lanes of an access that want the same bank, and the wavefront player opened at it.
+//! Finds two lanes of an access that conflict, and a link that opens the wavefront player at that access.
 use emulator::{AccessPattern, LANES, SharedAccess};
 use layout::banks::{Access, BankTable, Phase};
 
@@ -6,13 +6,13 @@ use layout::banks::{Access, BankTable, Phase};
 pub struct Conflict {
     wavefronts: u32,
     ideal: u32,
-    /// Two lanes served together that want different words of one bank, and that bank.
+    /// Two lanes of the same phase that access different words of a bank, and that bank.
     pub lanes: Option<(u32, u32, u32)>,
-    /// The page and its fragment (book/src/wavefront_player.md).
+    /// The page and fragment (book/src/wavefront_player.md).
     pub player: String,
 }
 
-/// The access with most wavefronts for each ideal one. None of these is of global memory or without a lane.
+/// The access with the highest ratio of wavefronts to the minimum. All are to shared memory and have active lanes.
 pub fn worst<'a>(
     patterns: impl Iterator<Item = &'a AccessPattern>,
     opcode: &str,

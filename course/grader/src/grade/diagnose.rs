@@ -1,5 +1,5 @@
-//! Whether a student has found the bug of a kernel that is right nearly always: a size that shows it, which is launched
-//! here; the line, and the cause. Without a size that shows it, the rest may be guessed.
+//! Checks whether a student has found the bug of a kernel that is almost always right: a size that shows it, which is
+//! launched here; the line; and the cause. Without a size that shows the bug, line and cause might be guesses.
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -14,19 +14,19 @@ use super::judge::why_stopped;
 use super::rubric::{Rubric, TileVariant};
 use crate::submission;
 
-/// The broken kernel, in the assignment's folder. Students change `kernel.cu`, which begins as a copy of it.
+/// The broken kernel in the assignment's folder. Students change `kernel.cu`, which starts as a copy of it.
 pub const BROKEN: &str = "broken.cu";
 
-/// What a student says of it: `size`, `line` and `cause`.
+/// Keys of a student's diagnosis.
 const KEYS: [&str; 3] = ["size", "line", "cause"];
 
 /// `[bug]` of a rubric.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Bug {
-    /// The most products M N K of a size that is to show it: it is launched for everybody.
+    /// The most products M N K of a student's size, since it is launched for every submission.
     pub most_products: u64,
-    /// The names that a cause may have.
+    /// Names that the cause may have.
     pub causes: Vec<String>,
     /// The text of [`BROKEN`].
     #[serde(skip)]
@@ -35,12 +35,12 @@ pub struct Bug {
     known: Known,
 }
 
-/// What is known of a bug, as hashes by [`sealed`]: this file is given to students.
+/// The answers, hashed by [`sealed`], because students have this file.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Known {
     cause: String,
-    /// Lines of the broken kernel that mend it if they alone are changed.
+    /// Lines of the broken kernel that fix it if only they are changed.
     lines: Vec<String>,
 }
 
@@ -48,7 +48,7 @@ struct Known {
 const KNOWN: &str = include_str!("bugs.toml");
 
 impl Bug {
-    /// Adds what is not in the rubric: the broken kernel, and what is known of its bug.
+    /// Adds what the rubric lacks: the broken kernel, and the answers.
     pub fn read(&mut self, folder: &Path, assignment: &str) -> Result<()> {
         let path = folder.join(BROKEN);
         let text = std::fs::read_to_string(&path);
@@ -61,13 +61,13 @@ impl Bug {
     }
 }
 
-/// An answer as it is stored: 16 digits of a SHA-256.
+/// A stored answer: 16 digits of a SHA-256.
 pub fn sealed(assignment: &str, key: &str, answer: &str) -> String {
     let digest = Sha256::digest(format!("{assignment} {key} {}", answer));
     harness::hex(&digest)[..16].to_owned()
 }
 
-/// A line of the table for each answer; none if no bug is to be found.
+/// A table row for each answer; none if the assignment has no bug to find.
 ///
 /// # Errors
 /// If the broken kernel does not compile.
@@ -80,7 +80,7 @@ pub fn judge(
         return Ok(Vec::new());
     };
     let of = rubric.points.diagnosis;
-    // The size is what the rest is worth nothing without.
+    // Without the size, the other answers are worth nothing.
     let items = |verdicts: [(bool, String); 3]| {
         let shares = [0.5, 0.25, 0.25];
         let items = KEYS.into_iter().zip(shares).zip(verdicts);
@@ -197,7 +197,7 @@ fn broken(rubric: &Rubric, bug: &Bug, compiler: &dyn Compile) -> Result<Trial> {
     Ok(Trial::new(source, Task::Gemm)?)
 }
 
-/// Whether the line that is named is one of those that mend it.
+/// Whether the student's line is one of those that fix the kernel.
 fn line(rubric: &Rubric, bug: &Bug, answers: &Table) -> (bool, String) {
     let number = match answers.get("line") {
         None | Some(Value::Integer(0)) => return (false, "no answer".into()),
@@ -240,15 +240,15 @@ fn cause(rubric: &Rubric, bug: &Bug, answers: &Table) -> (bool, String) {
     if !bug.causes.contains(name) {
         let name: String = name.chars().take(40).collect();
         let causes = bug.causes.join(", ");
-        return (false, format!("{name:?} is none of {causes}"));
+        return (false, format!("{name:?} is not one of {causes}"));
     }
     match sealed(&rubric.name, "cause", name) == bug.known.cause {
         true => (true, format!("{name} is right")),
-        false => (false, format!("{name} is not it")),
+        false => (false, format!("{name} is not the cause")),
     }
 }
 
-/// Checks that a rubric's causes can be told apart.
+/// Checks that a rubric's causes are distinct and not easily guessed.
 pub fn check(bug: &Bug) -> Result<()> {
     let mut causes = bug.causes.clone();
     causes.sort();

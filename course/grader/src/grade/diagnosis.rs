@@ -1,4 +1,5 @@
-//! Why C is wrong, where the numbers tell: the kernel is launched once more on numbers that say which element they are.
+//! Explains a wrong C, if its numbers allow that: the kernel is launched again on inputs whose numbers identify their
+//! elements.
 use std::collections::BTreeSet;
 use std::num::FpCategory;
 
@@ -9,14 +10,15 @@ use super::plan::PlannedLaunch;
 use super::rubric::AssignmentKind;
 use super::{fragment, misplaced, probe};
 
-/// What is wrong, and what to ask oneself.
+/// What is wrong, and a question to think about.
 pub struct Cause {
     pub what: String,
     pub hint: String,
     pub mistake: &'static str,
 }
 
-/// Products of a launch whose C is searched for where its elements belong: of a larger one it would take minutes.
+/// The most products of a launch in whose C misplaced elements are searched for; for a larger one it would take
+/// minutes.
 const MOST_WORK: u64 = 1 << 25;
 
 /// The cause, if one is found.
@@ -76,10 +78,10 @@ pub fn of(all: &LaunchResults, launch: &PlannedLaunch, wrong: &Launched) -> Opti
         })
 }
 
-/// Products of a launch whose wrong elements are all looked at.
+/// The most products of a launch of which all wrong elements are examined.
 const FEW_PRODUCTS: u64 = 1 << 22;
 
-/// Which elements are wrong, where few words say it.
+/// A short description of which elements are wrong, if there is one.
 pub fn pattern(wrong: &Launched, task: AssignmentKind) -> Option<String> {
     let Size { m, n, k } = wrong.problem.size;
     let work = u64::from(m) * u64::from(n) * u64::from(k);
@@ -88,7 +90,7 @@ pub fn pattern(wrong: &Launched, task: AssignmentKind) -> Option<String> {
         .flatten()
 }
 
-/// Of a transposition only words of some kinds are wrong.
+/// Detects that a transposition gets only certain kinds of words wrong.
 fn words(wrong: &Launched) -> Option<Cause> {
     let Size { m, k, .. } = wrong.problem.padded;
     let (m, k) = (m as usize, k as usize);
@@ -107,7 +109,7 @@ fn words(wrong: &Launched) -> Option<Cause> {
     let kinds: Vec<_> = kinds.into_iter().collect();
     (!kinds.is_empty()).then(|| Cause {
         what: format!("only {} are wrong", kinds.join(" and ")),
-        hint: "the elements are words of 16 bits, whatever they would be as numbers: where is one computed with?".into(),
+        hint: "the elements are 16-bit words, not numbers: where does the kernel do arithmetic on one?".into(),
         mistake: "words-not-numbers",
     })
 }

@@ -1,12 +1,12 @@
-//! Which element of a matrix a byte of global memory belongs to.
+//! Maps a byte of global memory to an element of a matrix.
 use harness::Problem;
 
 use super::rubric::AssignmentKind;
 
-/// Bytes of an element.
+/// Bytes per element.
 const ELEMENT: u64 = 2;
 
-/// The element of a kernel's argument, in words; of bytes behind the last row, that there is no such row.
+/// A description of the element at an offset of a kernel's argument; past the last row, that there is no such row.
 pub fn of(problem: &Problem, task: AssignmentKind, argument: &str, offset: u64) -> Option<String> {
     let size = problem.padded;
     let (rows, columns) = match (task, argument) {
@@ -22,7 +22,7 @@ pub fn of(problem: &Problem, task: AssignmentKind, argument: &str, offset: u64) 
     let name = format!("{argument}[{row}][{column}]");
     Some(match row < u64::from(rows) {
         true => format!("that is {name}"),
-        false => format!("that would be {name}, and {argument} has {rows} rows of {columns}"),
+        false => format!("that would be {name}, but {argument} has {rows} rows of {columns}"),
     })
 }
 
@@ -46,7 +46,7 @@ mod tests {
         assert_eq!(of("B", 34).as_deref(), Some("that is B[1][1]"));
         assert_eq!(
             of("C", 128).as_deref(),
-            Some("that would be C[4][0], and C has 4 rows of 16")
+            Some("that would be C[4][0], but C has 4 rows of 16")
         );
         assert_eq!(of("tickets", 0), None);
     }

@@ -1,11 +1,11 @@
-//! Which register of which lane, or which row of a descriptor's operand, holds another element than it should.
+//! Finds the register of a lane, or the row of a descriptor's operand, that holds the wrong element.
 use emulator::{Instruction, InstructionKind, MatrixFactors};
 use harness::Launched;
 
 use super::diagnosis::Cause;
 use super::labels::{Element, Labels};
 
-/// The first operand of a matrix product that is not a block of A or of B.
+/// Examines the first operand of a matrix product that is not a block of A or of B.
 pub fn wrong(launched: &Launched, instructions: &[Instruction]) -> Option<Cause> {
     let labels = Labels::of(&launched.problem);
     launched.run.factors.iter().find_map(|factors| {
@@ -21,11 +21,11 @@ pub fn wrong(launched: &Launched, instructions: &[Instruction]) -> Option<Cause>
     })
 }
 
-/// An operand, decoded: `rows` of A, or of B.
+/// A decoded operand: `rows` of A, or of B.
 struct Operand {
     name: char,
     columns: usize,
-    /// Row-major.
+    /// In row-major order.
     held: Vec<Option<Element>>,
     bits: Vec<u16>,
 }
@@ -44,16 +44,16 @@ impl Operand {
         }
     }
 
-    /// Row and column of what an element should be, counted from the block's first.
+    /// The row and column, relative to the block's first element, that an entry should have.
     fn place(&self, at: usize) -> (usize, usize) {
         (at / self.columns.max(1), at % self.columns.max(1))
     }
 
-    /// The block's first element: what the operand's first holds.
+    /// The first element of the block, which the operand's first entry holds.
     fn first(&self) -> Option<(u32, u32)> {
         match (self.name, self.held.first().copied().flatten()?) {
             ('A', Element::A(row, column)) | ('B', Element::B(row, column)) => Some((row, column)),
-            // The transposed product is not looked at.
+            // The transposed product is not examined.
             _ => None,
         }
     }
@@ -71,7 +71,7 @@ impl Operand {
             let (down, right) = self.place(at);
             self.element(row + down as u32, column + right as u32)
         };
-        // In the order of the lanes and their registers; padding may be beyond the matrix.
+        // In the order of lanes and registers; padding may be beyond the matrix.
         let wrong = |at: &usize| self.held[*at] != Some(should(*at)) && self.held[*at].is_some();
         let order = |at: &usize| match by_wgmma {
             true => (0, *at),
@@ -86,7 +86,7 @@ impl Operand {
         })
     }
 
-    /// Lane and register of an element in `mma.m16n8k16` and its smaller relatives, and which half.
+    /// Register and lane of an element in `mma.m16n8k16` and smaller shapes, and which half.
     fn register(&self, at: usize) -> (usize, usize) {
         let (row, column) = self.place(at);
         match self.name {
@@ -121,7 +121,7 @@ impl Operand {
         )
     }
 
-    /// The first number that no element has.
+    /// The first number that is not an element of A or B.
     fn first_unknown(&self) -> Option<Cause> {
         let unknown = |at: &usize| self.held[*at].is_none() && self.bits[*at] != 0;
         let at = (0..self.held.len())
@@ -132,12 +132,12 @@ impl Operand {
         let which = if half % 2 == 0 { "lower" } else { "upper" };
         Some(Cause {
             what: format!(
-                "the fragment of {} is wrong: lane {lane}, {register}[{}] holds 0x{:04x} in its {which} half, which no element of A or B is",
+                "the fragment of {} is wrong: lane {lane}, {register}[{}] holds 0x{:04x} in its {which} half, which is not an element of A or B",
                 self.name,
                 half / 2,
                 self.bits[at]
             ),
-            hint: "how are two elements of 16 bits put into one register: which of them is shifted, and by how much?".into(),
+            hint: "how are two 16-bit elements packed into one register: which of them is shifted, and by how much?".into(),
             mistake: "wrong-fragment",
         })
     }
@@ -149,18 +149,18 @@ impl Operand {
             _ => (column, row),
         };
         let side = if self.name == 'A' { "row" } else { "column" };
-        // What of the operand is right up to there.
+        // The parts of the operand before it are right.
         let field = match (self.name, mn, k) {
             ('A', 0..8, _) => "its first 8 rows: the start address or the swizzle's mode",
-            ('A', ..) => "the distance of 8 rows to the next 8: the stride byte offset",
+            ('A', ..) => "the distance between groups of 8 rows: the stride byte offset",
             (_, 0..8, 0..8) => {
                 "its first 8 columns and 8 rows of k: the swizzle's mode, or the major"
             }
             (_, _, 0..8) if mn % 32 == 0 => {
-                "the distance of a panel to the next along N: the leading byte offset"
+                "the distance between panels along N: the leading byte offset"
             }
             (_, _, 0..8) => "columns within a panel: the swizzle's mode",
-            _ => "the distance of 8 rows of k to the next 8: the stride byte offset",
+            _ => "the distance between groups of 8 rows of k: the stride byte offset",
         };
         Cause {
             what: format!(
@@ -176,7 +176,7 @@ impl Operand {
     }
 }
 
-/// Both are blocks, of different k.
+/// Both are blocks, but with different k.
 fn differing(a: &Operand, b: &Operand) -> Option<Cause> {
     let ((_, of_a), (of_b, _)) = (a.first()?, b.first()?);
     (of_a != of_b).then(|| Cause {

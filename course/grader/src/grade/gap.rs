@@ -1,4 +1,4 @@
-//! Two neighbouring lanes of an access to global memory whose bytes do not lie side by side.
+//! Finds two neighbouring lanes whose accesses to global memory are not contiguous.
 use std::fmt;
 
 use emulator::{AccessPattern, LANES, global_sectors};
@@ -7,13 +7,13 @@ use emulator::{AccessPattern, LANES, global_sectors};
 #[derive(Debug, PartialEq, Eq)]
 pub struct Gap {
     lanes: [usize; 2],
-    /// Bytes that a lane asks for.
+    /// Bytes per lane.
     bytes: u32,
-    /// Bytes from where one lane's begin to where the other's do.
+    /// Distance between the addresses of the two lanes.
     apart: u64,
 }
 
-/// That of the access with most sectors for each ideal one. None of these is of shared memory.
+/// The gap of the access with the highest ratio of sectors to the minimum. All are to global memory.
 pub fn worst<'a>(asked: impl Iterator<Item = &'a AccessPattern>) -> Option<Gap> {
     let cost = |one: &&AccessPattern| {
         let active = (0..LANES).filter(|lane| one.offsets[*lane].is_some());
@@ -44,7 +44,7 @@ impl fmt::Display for Gap {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         let ([one, other], bytes, apart) = (self.lanes, self.bytes, self.apart);
         let lanes = format!("lanes {one} and {other}");
-        write!(f, "{lanes} want {bytes} bytes each, {apart} bytes apart")
+        write!(f, "{lanes} access {bytes} bytes each, {apart} bytes apart")
     }
 }
 
@@ -71,7 +71,7 @@ mod tests {
         let found = worst(all.iter()).expect("a gap");
         assert_eq!(
             found.to_string(),
-            "lanes 0 and 1 want 2 bytes each, 8 bytes apart"
+            "lanes 0 and 1 access 2 bytes each, 8 bytes apart"
         );
         let rows = worst(all[2..].iter()).expect("a gap");
         assert_eq!((rows.lanes, rows.apart), ([15, 16], 320));

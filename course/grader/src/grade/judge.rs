@@ -1,4 +1,4 @@
-//! Points: launches the kernel at every size and holds what happened against the rubric.
+//! Points: launches the kernel at every size and compares the results with the rubric.
 use std::collections::BTreeMap;
 
 use anyhow::Result;
@@ -11,10 +11,10 @@ use super::values::{self, HIDDEN, PUBLIC};
 use super::{Complaint, Grade, LaunchOutcome, RubricItem, mechanism, profile, sanitizer, warnings};
 use crate::submission::harmless;
 
-/// The kernel, compiled for each of the rubric's tiles.
+/// The kernel, compiled for each tile of the rubric.
 type Trials = BTreeMap<usize, Trial>;
 
-/// Launches of one part in their order, up to the first that could not be made, and why that one could not.
+/// The launches of a part, in order, up to the first one that failed, and why it failed.
 pub struct LaunchResults<'a> {
     pub rubric: &'a Rubric,
     pub part: &'a Part,
@@ -22,12 +22,12 @@ pub struct LaunchResults<'a> {
     trials: &'a Trials,
     pub done: Vec<(&'a PlannedLaunch, Launched)>,
     pub stopped: Option<(&'a PlannedLaunch, Error)>,
-    /// Of the launches whose numbers tell, in the order of `done`.
+    /// For each launch in `done`, what was multiplied; none if the inputs do not identify elements.
     coverage: Vec<Option<Coverage>>,
 }
 
 impl<'a> LaunchResults<'a> {
-    /// Before any launch.
+    /// No launches yet.
     fn none(
         rubric: &'a Rubric,
         part: &'a Part,
@@ -45,7 +45,7 @@ impl<'a> LaunchResults<'a> {
         }
     }
 
-    /// Makes the launches.
+    /// Performs the launches.
     fn of(
         rubric: &'a Rubric,
         part: &'a Part,
@@ -56,7 +56,7 @@ impl<'a> LaunchResults<'a> {
         for launch in planned {
             let trial = all.trial(launch);
             let launched = match launch.class {
-                // A kernel with a bug has launches of many waves beside it.
+                // A kernel to debug needs large launches complete.
                 Class::Large if rubric.bug.is_none() => trial.launch_on_one_sm(&launch.on),
                 _ => trial.launch(&launch.on),
             };
@@ -75,13 +75,13 @@ impl<'a> LaunchResults<'a> {
         all
     }
 
-    /// What was launched.
+    /// The compiled kernel of a launch.
     pub fn trial(&self, launch: &PlannedLaunch) -> &'a Trial {
-        // There is one for every launch that was made.
+        // Every launch that was performed has one.
         &self.trials[&launch.tile]
     }
 
-    /// What tensor cores multiplied in a launch; nothing where the numbers do not tell.
+    /// What tensor cores multiplied in a launch; empty if its inputs do not identify elements.
     pub fn coverage(&self, launch: &PlannedLaunch) -> Coverage {
         let mut all = self.done.iter().zip(&self.coverage);
         let found = all.find(|((other, _), _)| *other == launch);
@@ -95,7 +95,7 @@ impl<'a> LaunchResults<'a> {
         self.stopped.is_none() && self.done.iter().all(|(_, one)| one.verification.ok())
     }
 
-    /// What became of every launch that was planned.
+    /// The outcome of every planned launch.
     fn outcomes(&self) -> impl Iterator<Item = LaunchOutcome> {
         self.planned.iter().map(|launch| {
             let done = self.done.iter().find(|(other, _)| *other == launch);
@@ -115,23 +115,23 @@ impl<'a> LaunchResults<'a> {
         })
     }
 
-    /// What a launch is called.
+    /// The name of a launch.
     pub fn label(&self, launch: &PlannedLaunch) -> String {
         launch.label(self.rubric)
     }
 }
 
-/// What was found: the part of the points that is left, why, and what is wrong.
+/// A judgement: the fraction of the points that is left, reasons, and complaints.
 #[derive(Default)]
 pub struct Judged<'a> {
     pub credit: f64,
     pub why: Vec<String>,
     pub complaints: Vec<Complaint>,
-    /// Hidden launches that went wrong.
+    /// Hidden launches that failed.
     pub closed: Vec<&'a PlannedLaunch>,
-    /// Whether the first complaint says why what else was found is there, so that it comes first.
+    /// Whether the first complaint explains the findings of other parts, so that it must come first.
     pub explains: bool,
-    /// Of the measure at hand: the worst number, and its words.
+    /// Of the current measure, the worst number and its description.
     worst: Option<(f64, f64, String)>,
     complained: bool,
 }
@@ -144,7 +144,7 @@ impl<'a> Judged<'a> {
         }
     }
 
-    /// Notes what a measure has found in a launch. What it says of a hidden one is that it is short of points.
+    /// Records what a measure found in a launch. About a hidden launch, students only learn that points are missing.
     pub fn measured(
         &mut self,
         measure: &Measure,
@@ -161,7 +161,7 @@ impl<'a> Judged<'a> {
         self.note(credit, number, words, launch);
     }
 
-    /// The same without a complaint, which has been made in other words.
+    /// The same without a complaint, because there already is one.
     pub fn note(&mut self, credit: f64, number: f64, words: String, launch: &PlannedLaunch) {
         self.credit = self.credit.min(credit);
         let is_worse = |(worst, extreme, _): &(f64, f64, String)| {
@@ -172,18 +172,18 @@ impl<'a> Judged<'a> {
         }
     }
 
-    /// Whether the measure at hand has been complained about.
+    /// Whether the current measure has a complaint.
     pub fn has_complained(&mut self) -> bool {
         std::mem::replace(&mut self.complained, true)
     }
 
-    /// The measure at hand is through; whether it has been complained about.
+    /// Ends the current measure; returns whether it had a complaint.
     pub fn next(&mut self) -> bool {
         self.why.extend(self.worst.take().map(|(.., words)| words));
         std::mem::take(&mut self.complained)
     }
 
-    /// Says what is wrong with a launch; of a hidden one only that something is.
+    /// Complains about a launch; if it is hidden, without details.
     pub fn complain(
         &mut self,
         all: &LaunchResults<'a>,
@@ -195,12 +195,12 @@ impl<'a> Judged<'a> {
         let complaint = match launch.closed {
             false if launch.is_public() => Complaint::new(what, hint, mistake),
             false => Complaint::new(format!("{}: {what}", all.label(launch)), hint, mistake),
-            true => return self.closed(all, launch, "the mechanism is short of points"),
+            true => return self.closed(all, launch, "points for the mechanism are missing"),
         };
         self.complaints.push(complaint);
     }
 
-    /// The only thing that is said of a hidden launch.
+    /// The only complaint about hidden launches.
     pub fn closed(&mut self, all: &LaunchResults<'a>, launch: &'a PlannedLaunch, what: &str) {
         if self.closed.contains(&launch) {
             return;
@@ -208,9 +208,9 @@ impl<'a> Judged<'a> {
         self.closed.push(launch);
         let what = format!("{}: {what}", all.label(launch));
         let hint = match all.rubric.bug {
-            Some(_) => "a size that shows what is wrong is yours to find: which numbers of tiles and of steps along K have you not launched?".to_owned(),
+            Some(_) => "finding a size that shows the bug is your task: which numbers of tiles and of steps along K have you not launched?".to_owned(),
             None => format!(
-            "`--tile {}` grades the public sizes with this tile; M, N, K and the numbers are others, too: which of them does the kernel take for granted?",
+            "`--tile {}` grades the public sizes with this tile. M, N, K and the inputs differ, too: which of them does the kernel assume?",
             launch.tile + 1
         ),
         };
@@ -219,7 +219,7 @@ impl<'a> Judged<'a> {
     }
 }
 
-/// Adds the points of all parts. A kernel is its file's name, and its text.
+/// Judges all parts. A kernel is its file's name and its text.
 pub fn judge(
     grade: &mut Grade,
     rubric: &Rubric,
@@ -248,7 +248,7 @@ pub fn judge(
     Ok(())
 }
 
-/// The kernel, compiled for each tile that is launched; or what is wrong with it.
+/// Compiles the kernel for each tile that is launched, or complains.
 fn trials(
     rubric: &Rubric,
     part: &Part,
@@ -306,10 +306,10 @@ fn trial(
                     "begin with the compiler's first message: others may follow from it"
                 }
                 Error::Ptx { error, .. } if error.line == 0 => {
-                    "the message names what there is too much of, and how much there may be"
+                    "the message names the limit, and by how much the kernel exceeds it"
                 }
                 Error::Ptx { .. } => {
-                    "the line has an instruction in inline PTX, or calls a function that has: compare its modifiers and operands with \
+                    "the line contains inline PTX, or calls a function that does: compare its modifiers and operands with \
                      the PTX ISA, and with the assignment's kernel.cu"
                 }
                 _ => {
@@ -334,14 +334,14 @@ fn trial(
     }
     Ok(Err(Complaint::new(
         format!(
-            "the kernel states a tile of {bm}x{bn}x{bk}, where TILE_M, TILE_N and TILE_K ask for {m}x{n}x{k}"
+            "the kernel declares a tile of {bm}x{bn}x{bk}, but TILE_M, TILE_N and TILE_K are {m}x{n}x{k}"
         ),
         "these three are macros that the grader defines: take the tile from them",
         "not-launched",
     )))
 }
 
-/// Whether it is the kernel's fault, and not that of the machine.
+/// Whether an error is the kernel's fault and not the machine's.
 fn is_the_kernels(error: &Error) -> bool {
     !matches!(
         error,
@@ -353,7 +353,7 @@ fn is_the_kernels(error: &Error) -> bool {
     )
 }
 
-/// Why a launch could not be made. Limits are the grader's: their remedies are for those who set them.
+/// Why a launch failed. Limits are set by the grader, so the emulator's remedies are omitted.
 pub fn why_stopped(error: &Error) -> String {
     match error {
         Error::Emulator(emulator::Error::InstructionLimit { limit }) => {
@@ -363,10 +363,10 @@ pub fn why_stopped(error: &Error) -> String {
             format!("the kernel's blocks need more than {limit} bytes of memory")
         }
         Error::Emulator(emulator::Error::BlockLimit { blocks, limit }) => {
-            format!("a grid of {blocks} blocks, and {limit} are allowed")
+            format!("a grid of {blocks} blocks, but only {limit} are allowed")
         }
         Error::Memory { wanted, limit } => {
-            format!("the matrices need {wanted} bytes, and {limit} are allowed")
+            format!("the matrices need {wanted} bytes, but only {limit} are allowed")
         }
         other => other.to_string(),
     }
@@ -395,18 +395,18 @@ fn judge_part(
     ] {
         let mut why = judged.why.clone();
         if !sound {
-            why.insert(0, "counts only where C is right at every size".into());
+            why.insert(0, "counts only if C is right at every size".into());
         }
         let points = if sound { of * judged.credit } else { 0.0 };
         grade.add(part, name, points, of, why);
     }
-    // Where C is wrong, the kernel may have ended early: how it got there is the second question.
+    // If C is wrong, the kernel may have ended early, so how it computes C is judged only if C is right.
     let found = match values.explains {
         true => [values, faults, mechanism],
         false => [faults, values, mechanism],
     };
     let closed: Vec<_> = found.iter().flat_map(|judged| &judged.closed).collect();
-    // Where a bug is to be found, a launch that shows it is the student's to find.
+    // In a debugging assignment, finding a launch that shows the bug is the student's task.
     let open: Vec<_> = closed
         .first()
         .filter(|_| rubric.bug.is_none())
@@ -432,11 +432,11 @@ fn judge_part(
     }
 }
 
-/// Lines that a kernel printed and that are shown, and the characters of each.
+/// How many printed lines are shown, and how many characters of each.
 const PRINTED: usize = 20;
 const PRINTED_WIDTH: usize = 200;
 
-/// What the kernel printed with `printf`, at the first public size where it did.
+/// The kernel's `printf` output at the first public size that has any.
 fn printed(all: &LaunchResults) -> Option<String> {
     let public = all.done.iter().filter(|(launch, _)| launch.is_public());
     let (launch, one) = public
@@ -459,7 +459,7 @@ fn printed(all: &LaunchResults) -> Option<String> {
     let more = text.lines().count().saturating_sub(PRINTED);
     let more = match more {
         0 => String::new(),
-        more => format!("  and {more} lines more\n"),
+        more => format!("  and {more} more lines\n"),
     };
     let label = all.label(launch);
     Some(format!(
@@ -468,7 +468,7 @@ fn printed(all: &LaunchResults) -> Option<String> {
     ))
 }
 
-/// What is wrong with public launches that are like hidden ones.
+/// Complaints about public launches that resemble failed hidden ones.
 fn explained(open: &LaunchResults) -> Vec<Complaint> {
     let faults = sanitizer::judge(open);
     let values = values::judge(open, &faults).1;
@@ -478,14 +478,14 @@ fn explained(open: &LaunchResults) -> Vec<Complaint> {
     };
     let all = all.into_iter().flat_map(|judged| judged.complaints);
     all.map(|complaint| Complaint {
-        what: format!("a public launch like it, {}", complaint.what),
+        what: format!("a similar public launch, {}", complaint.what),
         ..complaint
     })
     .collect()
 }
 
 impl Grade {
-    /// Adds a line of the table; points are those of all parts together.
+    /// Adds a row of the table; its points are a fraction of all parts' points.
     pub(super) fn add(&mut self, part: &Part, name: &str, points: f64, of: f64, why: Vec<String>) {
         if of == 0.0 {
             return;
@@ -510,7 +510,7 @@ impl Grade {
     }
 }
 
-/// A kernel that is not launched at all.
+/// The judgement of a kernel that is not launched.
 fn nothing(
     grade: &mut Grade,
     rubric: &Rubric,

@@ -1,5 +1,5 @@
-//! What tensor cores multiplied, read off their operands: in a launch on distinct numbers each tells which element of A or
-//! B it is.
+//! Finds out what tensor cores multiplied: in a launch with distinct inputs each number identifies an element of A or
+//! B.
 use emulator::MatrixFactors;
 use harness::{Launched, Problem};
 
@@ -20,7 +20,7 @@ impl std::fmt::Display for Element {
     }
 }
 
-/// Where each number of a problem is.
+/// Maps each number of a problem to its element.
 pub struct Labels(Vec<Option<Element>>);
 
 impl Labels {
@@ -42,7 +42,7 @@ impl Labels {
         for (bits, element) in a.chain(b) {
             all[usize::from(bits)] = Some(element);
         }
-        // The padding.
+        // Zero is padding.
         all[0] = None;
         Self(all)
     }
@@ -52,24 +52,24 @@ impl Labels {
     }
 }
 
-/// What the matrix products of a launch amount to.
+/// The matrix products of a launch.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Coverage {
-    /// Products of the problem that were computed, and those that it has.
+    /// Products of the problem that were computed, and how many it has.
     pub products: u64,
     pub of: u64,
-    /// Bytes of operands: each element of A and B once for each warp and step that multiplies it.
+    /// Bytes of operands, counting each element of A and B once per warp and step that multiplies it.
     pub operand_bytes: u64,
 }
 
-/// Reads them off the operands.
+/// Derives it from the operands.
 pub fn coverage(launched: &Launched) -> Coverage {
     let problem = &launched.problem;
     let labels = Labels::of(problem);
     let (m, n, k) = (problem.size.m, problem.size.n, problem.size.k);
     let at = |i: u32, j: u32, k_: u32| ((i * n + j) as usize) * k as usize + k_ as usize;
     let mut seen = vec![false; m as usize * n as usize * k as usize];
-    // A warp and an element that it multiplies; the element tells the step.
+    // Pairs of a warp and an element that it multiplies; the element implies the step.
     let mut needed = Vec::new();
     let number = |element: Element| match element {
         Element::A(i, k_) => u64::from(i * k + k_),
@@ -79,7 +79,7 @@ pub fn coverage(launched: &Launched) -> Coverage {
     for factors in &launched.run.factors {
         let a: Vec<_> = factors.a.iter().map(|bits| labels.get(*bits)).collect();
         let b: Vec<_> = factors.b.iter().map(|bits| labels.get(*bits)).collect();
-        // They come in the order of blocks and warps.
+        // Products arrive sorted by block and warp.
         if last.replace((factors.block, factors.warp)) != Some((factors.block, factors.warp)) {
             warps += 1;
         }
@@ -90,7 +90,7 @@ pub fn coverage(launched: &Launched) -> Coverage {
                 a[row * factors.k as usize + k],
                 b[k * factors.columns() + column],
             );
-            // The transposed product is as good.
+            // The transposed product counts as well.
             let ((Some(Element::A(i, k)), Some(Element::B(other, j)))
             | (Some(Element::B(other, j)), Some(Element::A(i, k)))) = pair
             else {

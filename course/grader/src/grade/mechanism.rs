@@ -1,4 +1,4 @@
-//! Whether C is right for the right reason: what the memory did, what was multiplied, bytes of shared memory.
+//! Whether C is right for the right reason: memory traffic, tensor-core products, bytes of shared memory.
 use std::collections::BTreeMap;
 
 use emulator::{AccessPattern, Counters, Instruction, InstructionKind};
@@ -11,29 +11,29 @@ use super::plan::PlannedLaunch;
 use super::rubric::{AssignmentKind, Measure, TileVariant, What};
 use super::{Complaint, budget, clock, pipeline};
 
-/// Lines that are complained about; the rest are mostly the same mistake again.
+/// The most lines in a complaint; further lines usually have the same mistake.
 const SHOWN: usize = 4;
 
-/// Bytes of an element, of a sector, and of all banks, which a wavefront reaches once.
+/// Bytes of an element, of a sector, and of a wavefront that uses all banks.
 const ELEMENT: u64 = 2;
 const SECTOR: u64 = 32;
 const WAVEFRONT: u64 = 128;
 
-/// Elements that a row is a multiple of where it begins with a sector.
+/// Row lengths that are a multiple of this many elements start every row at a sector boundary.
 const ROW: u32 = (SECTOR / ELEMENT) as u32;
 
-/// The part of the points that it has, why, and what is wrong. Of a launch whose C is wrong nothing is counted but what its
-/// instructions cost: the kernel may have ended early.
+/// The fraction of the points, reasons, and complaints. For a launch with a wrong C only the cost of its instructions
+/// is judged, because the kernel may have ended early.
 pub fn judge<'a>(all: &LaunchResults<'a>) -> Judged<'a> {
     let mut judged = Judged::new();
     budget::judge(all, &mut judged);
-    // Conflicts are why wavefronts are too many: they are said first.
+    // Conflicts explain excess wavefronts, so they are reported first.
     let is_conflicts = |measure: &&Measure| measure.what == What::SharedWavefronts;
     let (conflicts, others): (Vec<_>, Vec<_>) = all.rubric.measure.iter().partition(is_conflicts);
     let mut has_conflicts = false;
     for measure in conflicts.into_iter().chain(others) {
         if has_conflicts && matches!(measure.what, What::SharedTraffic | What::OperandTraffic) {
-            // It has been said why.
+            // The reason has been reported.
             judged.has_complained();
         }
         match measure.what {
@@ -59,7 +59,7 @@ pub fn judge<'a>(all: &LaunchResults<'a>) -> Judged<'a> {
     judged
 }
 
-/// Whether each tile's block keeps within its bytes; says how many the first has.
+/// Whether each tile's block respects its limit of shared memory; reports the bytes of the first.
 fn shared_bytes<'a>(all: &LaunchResults<'a>, judged: &mut Judged<'a>) {
     for (index, (launch, _)) in all.done.iter().enumerate() {
         let bytes = all.trial(launch).shared_bytes();
@@ -77,15 +77,15 @@ fn shared_bytes<'a>(all: &LaunchResults<'a>, judged: &mut Judged<'a>) {
                 0 => "a block".into(),
                 number => format!("with tile {} ({}), a block", number + 1, tile.name()),
             };
-            // What a kernel states is no secret, whichever launch it is.
+            // A kernel's declaration is not secret, whichever launch it is.
             let what = format!(
                 "{block} has {} bytes of shared memory, {} more than allowed",
                 thousands(bytes),
                 thousands(bytes - allowed)
             );
-            let hint = "what do the bytes beyond that hold, and does it take them?";
+            let hint = "what are the extra bytes for, and are they needed?";
             judged.credit = 0.0;
-            // It costs all of the points: it comes first.
+            // It costs all of the points, so it comes first.
             let complaint = Complaint::new(what, hint, "over-padding");
             judged.complaints.insert(0, complaint);
             return;
@@ -93,7 +93,7 @@ fn shared_bytes<'a>(all: &LaunchResults<'a>, judged: &mut Judged<'a>) {
     }
 }
 
-/// The worst quotient of wavefronts over their ideal of any instruction.
+/// The worst ratio of wavefronts to their minimum of any instruction.
 fn by_instruction<'a>(measure: &Measure, all: &LaunchResults<'a>, judged: &mut Judged<'a>) {
     for (launch, one) in &all.done {
         let quotients = one.run.counters.iter().map(|counters| {
@@ -102,19 +102,19 @@ fn by_instruction<'a>(measure: &Measure, all: &LaunchResults<'a>, judged: &mut J
         });
         let degree = quotients.fold(1.0, f64::max);
         let words =
-            format!("the worst access takes {degree:.2} times the wavefronts that are ideal");
+            format!("the worst access takes {degree:.2} times the ideal number of wavefronts");
         by_measure(measure, all, launch, (degree, words), judged);
     }
 }
 
-/// All sectors or wavefronts of a launch over those that its tiles fill.
+/// All sectors or wavefronts of a launch, relative to those that its tiles fill.
 fn traffic<'a>(measure: &Measure, all: &LaunchResults<'a>, judged: &mut Judged<'a>) {
     for (launch, one) in &all.done {
         let padded = one.problem.padded;
         let is_whole = padded.n.is_multiple_of(ROW) && padded.k.is_multiple_of(ROW);
         let is_gemm = all.rubric.task == AssignmentKind::Gemm;
         if is_gemm && measure.what != What::SharedTraffic && !is_whole {
-            // Rows begin within a sector, of which nobody can help to load the rest.
+            // Rows begin within a sector, so every kernel has to load the rest of it.
             continue;
         }
         let TileVariant {
@@ -155,7 +155,7 @@ fn traffic<'a>(measure: &Measure, all: &LaunchResults<'a>, judged: &mut Judged<'
                 sectors(false),
                 operands,
                 global_loads,
-                "the sectors that suffice are loaded",
+                "the necessary sectors are loaded",
             ),
             _ => (
                 wavefronts.sum(),
@@ -164,7 +164,7 @@ fn traffic<'a>(measure: &Measure, all: &LaunchResults<'a>, judged: &mut Judged<'
                     AssignmentKind::Transpose | AssignmentKind::Predict => operands + result,
                 },
                 shared_traffic,
-                "the wavefronts that suffice are taken by all accesses to shared memory",
+                "the necessary wavefronts are taken by all accesses to shared memory",
             ),
         };
         let ideal = (rows * columns * elements * ELEMENT) as f64 * unit;
@@ -179,7 +179,7 @@ fn traffic<'a>(measure: &Measure, all: &LaunchResults<'a>, judged: &mut Judged<'
     }
 }
 
-/// Complains about the lines that cost more than they would have to, or about the launch if there are none.
+/// Complains about the lines that cost more than necessary, or about the launch if there are none.
 fn by_measure<'a>(
     measure: &Measure,
     all: &LaunchResults<'a>,
@@ -206,11 +206,11 @@ fn by_measure<'a>(
     judged.note(credit, number, words, launch);
 }
 
-/// Whether it writes to global memory, if it goes there at all.
+/// Whether the instruction writes to global memory, given that it accesses it.
 fn stores(instruction: &Instruction) -> bool {
     match instruction.kind {
         InstructionKind::Atomic { .. } => true,
-        // The state space that is written comes first.
+        // The destination's state space comes first.
         InstructionKind::BulkCopy { .. } => {
             let mut words = instruction.opcode.split('.');
             words.find(|word| *word == "global" || word.starts_with("shared")) == Some("global")
@@ -219,7 +219,7 @@ fn stores(instruction: &Instruction) -> bool {
     }
 }
 
-/// What a line did, and its worst access.
+/// The cost of a line, and its worst access.
 #[derive(Default)]
 struct LineCost<'a> {
     done: u64,
@@ -267,7 +267,7 @@ fn by_line(
     complaints.collect()
 }
 
-/// What an instruction did, and what it would have to.
+/// The cost of an instruction, and its minimum.
 fn done_and_ideal(is_global: bool, counters: &Counters) -> (u64, u64) {
     match is_global {
         true => (counters.global_sectors, counters.global_sectors_ideal),
@@ -280,14 +280,14 @@ fn at_line(measure: &Measure, is_global: bool, code: &str, line: u32, cost: Line
     let code = code.lines().nth((line as usize).saturating_sub(1));
     let what = if is_global { "sectors" } else { "wavefronts" };
     let mut words = format!(
-        "line {line}: {}\n  {opcode}: {} {what}, {} would do",
+        "line {line}: {}\n  {opcode}: {} {what}, {} would suffice",
         code.unwrap_or_default().trim(),
         thousands(cost.done),
         thousands(cost.ideal)
     );
     if let Some((one, other, bank)) = cost.conflict.as_ref().and_then(|found| found.lanes) {
         words += &format!(
-            "\n  lanes {one} and {other} are served together and want different words of bank {bank}"
+            "\n  lanes {one} and {other} are served together and access different words of bank {bank}"
         );
     }
     if let (true, Some(gap)) = (is_global, &cost.gap) {
@@ -306,7 +306,8 @@ fn at_line(measure: &Measure, is_global: bool, code: &str, line: u32, cost: Line
     }
 }
 
-/// Wavefronts of shared loads over those that hold what is multiplied and C's tiles, of launches whose numbers tell.
+/// Wavefronts of shared loads, relative to those that hold the multiplied elements and C's tiles, in launches whose
+/// inputs identify elements.
 fn operand_traffic<'a>(measure: &Measure, all: &LaunchResults<'a>, judged: &mut Judged<'a>) {
     for (launch, one) in all
         .done
@@ -336,23 +337,22 @@ fn operand_traffic<'a>(measure: &Measure, all: &LaunchResults<'a>, judged: &mut 
                 bytes + counters.bytes,
             )
         });
-        // Its bytes are counted on both sides, in global memory and in shared memory.
+        // A copy's bytes count twice, for global and for shared memory.
         let copied = (2 * copies.0 * WAVEFRONT) as f64 / copies.1.max(1) as f64;
         if copied > times {
-            let words = format!(
-                "{copied:.2} times the wavefronts that hold what is copied are taken by cp.async"
-            );
+            let words =
+                format!("cp.async takes {copied:.2} times the wavefronts that its bytes fill");
             judged.measured(measure, all, launch, (copied, words), "shared-traffic");
             continue;
         }
         let words = format!(
-            "{times:.2} times the wavefronts that hold what each warp multiplies are loaded from shared memory"
+            "loads from shared memory take {times:.2} times the wavefronts that the multiplied elements fill"
         );
         judged.measured(measure, all, launch, (times, words), "shared-traffic");
     }
 }
 
-/// The part of the problem's products that tensor cores compute, of launches whose numbers tell.
+/// The fraction of the problem's products that tensor cores compute, in launches whose inputs identify elements.
 fn tensor_products<'a>(measure: &Measure, all: &LaunchResults<'a>, judged: &mut Judged<'a>) {
     let told = |launch: &PlannedLaunch| launch.on.values == harness::Values::Distinct;
     for (launch, one) in all.done.iter().filter(|(launch, _)| told(launch)) {

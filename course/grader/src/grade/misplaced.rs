@@ -1,4 +1,4 @@
-//! Where an element of C that is wrong belongs, or which products it lacks.
+//! Finds where a wrong element of C belongs, or which products it lacks.
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -8,10 +8,10 @@ use super::diagnosis::Cause;
 use super::pattern;
 use super::rubric::AssignmentKind;
 
-/// Wrong elements that are looked at.
+/// Number of wrong elements that are examined.
 const LOOKED_AT: usize = 64;
 
-/// Exchanged indices, or missing steps along K, if most wrong elements tell the same.
+/// The cause, if most wrong elements agree: swapped indices, or missing steps along K.
 pub fn of(launched: &Launched, task: AssignmentKind, bk: u32) -> Option<Cause> {
     let product = Product::of_task(launched, task);
     let wrong = product.some_wrong();
@@ -25,7 +25,7 @@ pub fn of(launched: &Launched, task: AssignmentKind, bk: u32) -> Option<Cause> {
         .or_else(steps)
 }
 
-/// Which elements are wrong, where few words say it.
+/// A short description of which elements are wrong, if there is one.
 pub fn pattern(launched: &Launched, task: AssignmentKind) -> Option<String> {
     let product = Product::of_task(launched, task);
     pattern::of(&product.wrong(), [product.rows, product.columns])
@@ -36,11 +36,11 @@ struct Product<'a> {
     launched: &'a Launched,
     rows: usize,
     columns: usize,
-    /// Elements from one row of what is there to the next.
+    /// Row stride of the actual result.
     pitch: usize,
-    /// What is only moved is compared by its bits.
+    /// Whether to compare bits, since elements are only moved.
     bits: bool,
-    /// Row-major, with how far off each may be.
+    /// The expected elements in row-major order, each with its tolerance.
     want: Vec<(f64, f64)>,
 }
 
@@ -70,7 +70,7 @@ impl<'a> Product<'a> {
         product
     }
 
-    /// Of a matrix whose rows become columns.
+    /// For a transposition.
     fn transposed(launched: &'a Launched) -> Self {
         let (size, padded) = (launched.problem.size, launched.problem.padded);
         let (rows, columns) = (size.k as usize, size.m as usize);
@@ -89,7 +89,7 @@ impl<'a> Product<'a> {
         }
     }
 
-    /// The sum of these products, and how far off it may be.
+    /// The sum of these products, and its tolerance.
     fn sum(&self, row: usize, column: usize, ks: std::ops::Range<usize>) -> (f64, f64) {
         let problem = &self.launched.problem;
         let (lda, ldb) = (problem.padded.k as usize, problem.padded.n as usize);
@@ -111,7 +111,7 @@ impl<'a> Product<'a> {
         })
     }
 
-    /// Some of them, spread over C.
+    /// A sample of them, spread over C.
     fn some_wrong(&self) -> Vec<(usize, usize)> {
         let all = self.wrong();
         let step = all.len().div_ceil(LOOKED_AT).max(1);
@@ -130,7 +130,7 @@ impl<'a> Product<'a> {
     }
 }
 
-/// Most of them hold what belongs to the element whose indices differ from theirs in the same bits, or are exchanged.
+/// Most wrong elements hold what belongs to the element with the same index bits flipped, or with swapped indices.
 fn exchanged(product: &Product, wrong: &[(usize, usize)]) -> Option<Cause> {
     let mut votes = BTreeMap::<Option<(usize, usize)>, usize>::new();
     for &(row, column) in wrong {
@@ -163,23 +163,23 @@ fn exchanged(product: &Product, wrong: &[(usize, usize)]) -> Option<Cause> {
     let name = if product.bits { "out" } else { "C" };
     Some(Cause {
         what: format!(
-            "{name}[{}][{}] holds what belongs to {name}[{row}][{column}], and so it is with most of the others",
+            "{name}[{}][{}] holds what belongs to {name}[{row}][{column}]; most other wrong elements are misplaced in the same way",
             first.0, first.1
         ),
         hint: match how {
-            None => "which index is the row and which the column, and where are they exchanged?".into(),
+            None => "which index is the row and which the column, and where are they swapped?".into(),
             Some(_) => {
-                "which term of an address tells these two elements apart, on the side that writes and on the one that reads?".into()
+                "which term of the address distinguishes these two elements, where they are written and where they are read?".into()
             }
         },
         mistake: "exchanged-indices",
     })
 }
 
-/// Wrong elements that are enough to tell an order from chance.
+/// Number of wrong elements that suffice to exclude chance.
 const ENOUGH: usize = 8;
 
-/// Nearly all of them hold what belongs to another element of their row.
+/// Nearly all wrong elements hold what belongs to another element of their row.
 fn within_rows(product: &Product, wrong: &[(usize, usize)]) -> Option<Cause> {
     let belongs = |&(row, column): &(usize, usize)| {
         let got = product.got(row, column);
@@ -204,8 +204,8 @@ fn within_rows(product: &Product, wrong: &[(usize, usize)]) -> Option<Cause> {
     })
 }
 
-/// Most of them are sums without some of the products: without one step along K, of the first steps or the last ones alone, without
-/// the same k of each step, or they are the last product alone.
+/// Most wrong elements are sums that lack some products: one step along K, all but the first or last steps, or the same
+/// k of each step; or they are the last product alone.
 fn steps(product: &Product, wrong: &[(usize, usize)], bk: u32) -> Option<Cause> {
     let k = product.launched.problem.size.k as usize;
     let bk = (bk as usize).max(1);
@@ -220,7 +220,7 @@ fn steps(product: &Product, wrong: &[(usize, usize)], bk: u32) -> Option<Cause> 
         });
         10 * close.count() >= 8 * wrong.len()
     };
-    // Of zeros every small sum is close, and none of them is the reason.
+    // Zeros are close to every small sum, so they prove nothing.
     if agree(&|_, _| 0.0) {
         return None;
     }
@@ -239,26 +239,22 @@ fn steps(product: &Product, wrong: &[(usize, usize)], bk: u32) -> Option<Cause> 
     let first = |steps: &usize| agree(&sum(0..steps * bk));
     let last = |steps: &usize| agree(&sum(k.saturating_sub(steps * bk)..k));
     let what = if let Some(steps) = (1..count).find(first) {
-        format!("what is there are the sums of the first {steps} of {count} steps along K")
+        format!("C holds the sums of the first {steps} of {count} steps along K")
     } else if let Some(steps) = (1..count).find(last) {
-        format!("what is there are the sums of the last {steps} of {count} steps along K")
+        format!("C holds the sums of the last {steps} of {count} steps along K")
     } else if let Some(step) = (0..count).find(|at| count > 1 && agree(&without(step(*at)))) {
-        format!("what is missing in the sums is step {step} along K, counted from 0")
+        format!("the sums lack step {step} along K, counted from 0")
     } else if agree(&sum(k - 1..k)) {
-        format!(
-            "what is there is the product of the last k, {}, alone",
-            k - 1
-        )
+        format!("C holds only the product of the last k, {}", k - 1)
     } else if let Some(at) = (0..bk.min(k)).find(|at| agree(&without_each(*at))) {
-        format!("what is missing in the sums is k = {at} of each step of {bk}, counted from 0")
+        format!("the sums lack k = {at} of each step of {bk}, counted from 0")
     } else {
         return None;
     };
     Some(Cause {
         what,
-        hint:
-            "from where to where does each loop over k go, and is every product added to the sum?"
-                .into(),
+        hint: "what are the bounds of each loop over k, and is every product added to the sum?"
+            .into(),
         mistake: "missing-step",
     })
 }

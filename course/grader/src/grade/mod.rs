@@ -1,27 +1,27 @@
-//! Grades a submission: points, and what to do about those that are missing.
+//! Grades a submission: points, and how to get the missing ones.
 //!
 //! | file | what it answers |
 //! | --- | --- |
-//! | `rubric` | what is asked, and for how many points? |
+//! | `rubric` | what is required, and for how many points? |
 //! | `plan` | at which sizes is the kernel launched, and on which numbers? |
-//! | `judge` | how many points are they? |
+//! | `judge` | how many points does it get? |
 //! | `values` | is C right? |
 //! | `diagnosis` | why is C wrong: |
 //! | `labels` | which elements of A and B were multiplied? |
 //! | `fragment` | which register holds another element than it should? |
-//! | `misplaced` | which elements of C are exchanged, which products missing? |
+//! | `misplaced` | which elements of C are swapped, which products are missing? |
 //! | `probe` | which elements are multiplied with each other? |
 //! | `pattern` | which elements of C are wrong? |
 //! | `mechanism` | is it right for the right reason? |
-//! | `budget` | what may a kernel do, and what must it, by whatever instruction? |
+//! | `budget` | what may and must a kernel do, with whatever instructions? |
 //! | `pipeline` | how early are copies issued? |
-//! | `warnings` | what does the compiler warn of? |
+//! | `warnings` | what does the compiler warn about? |
 //! | `clock` | how long would it take? |
-//! | `sanitizer` | what was found wrong? |
+//! | `sanitizer` | what did the sanitizer find? |
 //! | `element` | which element of a matrix is at an address? |
-//! | `conflict` | which lanes want the same bank? |
-//! | `gap` | which lanes' bytes are not side by side? |
-//! | `profile` | what did the lines around the one at fault ask memory for? |
+//! | `conflict` | which lanes conflict? |
+//! | `gap` | which lanes' accesses are not contiguous? |
+//! | `profile` | which memory traffic do the lines around the mistake cause? |
 //! | `see` | where can the mistake be watched? |
 //! | `predict` | were the student's predictions right? |
 //! | `diagnose` | has the student found the bug of a broken kernel? |
@@ -69,84 +69,84 @@ use sha2::{Digest, Sha256};
 
 use crate::submission::{self, DIAGNOSIS, PREDICTIONS, read};
 
-/// The anchor for what no entry of the book's page of mistakes describes.
+/// The anchor for mistakes that have no entry on the book's page of mistakes.
 const NO_MISTAKE: &str = "none-of-these";
 
-/// Raised whenever the same kernel might get other points, or other sizes.
+/// Incremented whenever the same kernel might get different points or sizes.
 pub(crate) const VERSION: &str = "8";
 
-/// What a process of its own is to grade, into a `results.json` that it prints.
+/// What a child process has to grade; it prints a `results.json`.
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// Its folder.
+    /// The folder of the assignment.
     pub assignment: PathBuf,
-    /// The file that was handed in.
+    /// The submitted file.
     pub submission: PathBuf,
-    /// Where the book is: a folder or an address.
+    /// The book: a folder or an address.
     pub book: String,
     /// The file with the teacher's secret.
     pub secret: Option<PathBuf>,
     /// Empty without a secret.
     pub student: String,
-    /// Whether the kernel is a stranger's, and compiled in the sandbox.
+    /// Whether the kernel is untrusted and compiled in the sandbox.
     pub untrusted: bool,
 }
 
-/// Makes the process that a request asks for. Exit code 0: passed. 1: points are missing. Any other: not graded.
+/// Creates the process for a request. Exit code 0: passed. 1: points are missing. Any other: not graded.
 pub type Process<'a> = dyn Fn(&Request) -> std::io::Result<std::process::Command> + Sync + 'a;
 
-/// What a kernel is worth.
+/// The grade of a submission.
 pub struct Grade {
-    /// Points that pass.
+    /// Points required to pass.
     pass: f64,
     items: Vec<RubricItem>,
     complaints: Vec<Complaint>,
-    /// Every launch that was planned, in their order.
+    /// Every planned launch, in order.
     launches: Vec<LaunchOutcome>,
-    /// Around the line at fault, what each line asked memory for at a public size.
+    /// The memory traffic of each line around the mistake, at a public size.
     profile: Option<String>,
-    /// What the kernel printed at the first public size where it printed anything.
+    /// The kernel's output at the first public size where it printed anything.
     printed: Option<String>,
-    /// Why it worked, if it did.
+    /// Why the kernel works, if it does.
     after: Option<String>,
     evidence: Evidence,
 }
 
-/// Points for one thing.
+/// Points for one criterion.
 pub struct RubricItem {
-    /// What it is.
+    /// The criterion.
     pub name: String,
-    /// Points that it has.
+    /// Points achieved.
     pub points: f64,
-    /// Points that it can have.
+    /// Points available.
     pub of: f64,
-    /// Why, in lines.
+    /// Reasons, one per line.
     pub why: Vec<String>,
-    /// Whether a student sees it at once.
+    /// Whether students see it immediately.
     pub visible: bool,
 }
 
-/// What became of one launch. A hidden one is named by its tile alone.
+/// The outcome of a launch. A hidden one is named by its tile only.
 pub struct LaunchOutcome {
-    /// The part of the rubric, the size and the tile, as far as they are told.
+    /// The part of the rubric, the size and the tile, unless they are hidden.
     pub name: String,
-    /// Whether C is right; none if there was no launch, since one before it was stopped.
+    /// Whether C is right; none if the launch did not take place, because an earlier one failed.
     pub right: Option<bool>,
     /// Whether the sanitizer found nothing.
     pub clean: bool,
 }
 
-/// What is wrong, and where to read on.
+/// A mistake, and where to read about it.
 pub struct Complaint {
-    /// Where, and what.
+    /// Where and what it is.
     pub what: String,
-    /// Never the answer.
+    /// A question to think about; never the answer.
     pub hint: String,
-    /// An anchor of the book's page of mistakes.
+    /// An anchor on the book's page of mistakes.
     pub mistake: String,
-    /// The wavefront player at the student's own addresses: page and fragment.
+    /// The wavefront player for the student's own addresses: page and fragment.
     pub player: Option<String>,
-    /// The line of kernel.cu that is at fault, where one is.
+    /// The line of kernel.cu with the mistake, if there is one.
     pub line: Option<u32>,
 }
 
@@ -161,21 +161,21 @@ impl Complaint {
         }
     }
 
-    /// Where it reads on: an address or a file of the book at this place, and the fragment.
+    /// Where to read about it: the book's address or file, and the fragment.
     pub fn read(&self, book: &str) -> String {
         let book = book.trim_end_matches('/');
         format!("{book}/mistakes.html#{}", self.mistake)
     }
 
-    /// Where it can be watched, in the book at this place: the wavefront player at the student's own addresses, or a kernel with
-    /// the same mistake, step by step.
+    /// Where to watch it in the book: the wavefront player with the student's own addresses, or a kernel with the same
+    /// mistake, step by step.
     pub fn see(&self, book: &str) -> Option<String> {
         let book = book.trim_end_matches('/');
         let page = self.player.clone().or_else(|| see::page(&self.mistake))?;
         Some(format!("{book}/{page}"))
     }
 
-    /// Says of which part it is, if there are several.
+    /// Names the part that it belongs to, if there are several.
     fn in_part(mut self, part: &str) -> Self {
         if !part.is_empty() {
             self.what = format!("{part}: {}", self.what);
@@ -185,73 +185,73 @@ impl Complaint {
 }
 
 impl Grade {
-    /// What it is worth for what.
+    /// The points for each criterion.
     pub fn items(&self) -> &[RubricItem] {
         &self.items
     }
 
-    /// What is wrong.
+    /// The complaints.
     pub fn complaints(&self) -> &[Complaint] {
         &self.complaints
     }
 
-    /// Every launch that was planned, and what became of it.
+    /// Every planned launch and its outcome.
     pub fn launches(&self) -> &[LaunchOutcome] {
         &self.launches
     }
 
-    /// What the lines around the one at fault asked memory for, at a public size.
+    /// The memory traffic of the lines around the mistake, at a public size.
     pub fn profile(&self) -> Option<&str> {
         self.profile.as_deref()
     }
 
-    /// What the kernel printed at the first public size where it did.
+    /// The kernel's output at the first public size where it printed anything.
     pub fn printed(&self) -> Option<&str> {
         self.printed.as_deref()
     }
 
-    /// Why it worked, if it passed.
+    /// Why the kernel works, if it passed.
     pub fn after(&self) -> Option<&str> {
         self.after.as_deref()
     }
 
-    /// What the points rest on: which assignment, which text, which grader.
+    /// The inputs of the grade: assignment, text, grader.
     pub fn evidence(&self) -> &Evidence {
         &self.evidence
     }
 
-    /// All points.
+    /// The total of the points.
     pub fn points(&self) -> f64 {
         self.items.iter().map(|item| item.points).sum()
     }
 
-    /// Points that pass.
+    /// Points required to pass.
     pub fn pass(&self) -> f64 {
         self.pass
     }
 
-    /// Whether they suffice.
+    /// Whether the points suffice to pass.
     pub fn passed(&self) -> bool {
-        // Points are thousandths at the finest.
+        // Points have at most three decimals.
         self.points() > self.pass - 1e-6
     }
 
-    /// For a terminal; the book is at this folder or address.
+    /// Formats it for a terminal; the book is at this folder or address.
     pub fn text(&self, book: &str) -> String {
         text::text(self, book)
     }
 
-    /// As Gradescope's results.json.
+    /// Formats it as Gradescope's results.json.
     ///
     /// # Errors
-    /// If a number of points is none.
+    /// If a number of points is not finite.
     pub fn json(&self, book: &str) -> Result<String> {
         let results = Results::of(self, book);
         Ok(serde_json::to_string_pretty(&results)? + "\n")
     }
 }
 
-/// Which launches are made.
+/// Which launches are performed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Launches {
     Public,
@@ -262,15 +262,15 @@ enum Launches {
 pub struct Grader {
     rubric: Rubric,
     secret: Option<Vec<u8>>,
-    /// With which of the rubric's tiles public sizes are launched.
+    /// The number of the tile for public sizes.
     public_tile: usize,
-    /// And its name; none where nothing is compiled.
+    /// And the compiler's name; none if nothing is compiled.
     compiler: Option<(Box<dyn Compile>, String)>,
 }
 
 impl Grader {
-    /// Reads the assignment's rubric; asks for a compiler where it takes one. Without a secret, hidden sizes are what
-    /// anybody can find out.
+    /// Reads the assignment's rubric, and finds a compiler if it needs one. Without a secret, anyone can find out the
+    /// hidden sizes.
     ///
     /// # Errors
     /// If there is no such assignment or no compiler.
@@ -286,7 +286,7 @@ impl Grader {
                 let compiler = compiler()?;
                 let mut name = name_of(&*compiler)?;
                 if rubric.sizes.timed.is_some() {
-                    // So that an assembler that is missing shows here, and is no fault of a kernel.
+                    // So that a missing assembler is reported here and not as a kernel's error.
                     compiler.assemble(&empty(&*compiler)?.ptx, EMPTY, &rubric.arch)?;
                     name += &format!(", ptxas {}", version(PTXAS));
                 }
@@ -301,7 +301,7 @@ impl Grader {
         })
     }
 
-    /// Launches public sizes with another of the rubric's tiles, counted from 1: what is told of them is told then.
+    /// Launches public sizes with another tile of the rubric, counted from 1, with all details.
     ///
     /// # Errors
     /// If the rubric has no such tile.
@@ -316,28 +316,28 @@ impl Grader {
         Ok(self)
     }
 
-    /// Whether what is handed in is a kernel, and not answers.
+    /// Whether submissions are kernels, and not answers.
     pub fn launches_kernels(&self) -> bool {
         self.compiler.is_some()
     }
 
-    /// What the file is called that counts.
+    /// The name of the file that is graded.
     pub fn handed_in(&self) -> &'static str {
         self.rubric.task.handed_in()
     }
 
-    /// Grades what this student handed in.
+    /// Grades a student's submission.
     ///
     /// # Errors
-    /// If it cannot be read. Whatever it does wrong is in its grade.
+    /// If the file cannot be read. Errors in the submission are reported in its grade.
     pub fn grade(&self, file: &Path, student: &str) -> Result<Grade> {
         self.grade_launches(file, student, Launches::All)
     }
 
-    /// The same at the public sizes alone: what a student wants to know at once. Nothing of a hidden launch counts or shows.
+    /// Grades only the public sizes: what a student wants to know first. Hidden launches neither count nor appear.
     ///
     /// # Errors
-    /// As of [`Self::grade`].
+    /// As for [`Self::grade`].
     pub fn grade_public(&self, file: &Path, student: &str) -> Result<Grade> {
         self.grade_launches(file, student, Launches::Public)
     }
@@ -360,7 +360,7 @@ impl Grader {
                 compiler: self.compiler.as_ref().map(|(_, name)| name.clone()),
                 grader: VERSION.into(),
                 rubric_sha256: rubric.hash.clone(),
-                // Tells secrets apart, and none from it.
+                // Identifies the secret without revealing it.
                 secret: self.secret.as_ref().map(|secret| hash(secret)[..8].into()),
                 student: student.to_owned(),
                 submission_sha256: handed_in.hash(),
@@ -394,13 +394,13 @@ impl Grader {
     }
 }
 
-/// What was handed in.
+/// A submission.
 struct HandedIn {
-    /// The kernel, or the answers.
+    /// The kernel or the answers.
     text: String,
-    /// Beside a kernel, what its counters were predicted to be.
+    /// Predictions of a kernel's counters.
     predictions: Option<String>,
-    /// Beside a kernel that was broken, what its bug is.
+    /// The diagnosis of a broken kernel.
     diagnosis: Option<String>,
 }
 
@@ -417,7 +417,7 @@ impl HandedIn {
         })
     }
 
-    /// SHA-256 of all of it, in 64 digits.
+    /// SHA-256 of all files, 64 digits.
     fn hash(&self) -> String {
         let beside = [&self.predictions, &self.diagnosis];
         let beside = beside.map(|text| text.as_deref().unwrap_or_default());
@@ -427,12 +427,12 @@ impl HandedIn {
     }
 }
 
-/// SHA-256 of what was handed in, with the files beside it, in 64 digits.
+/// SHA-256 of a submission including the files beside it, 64 digits.
 pub(crate) fn submission_hash(file: &Path, is_kernel: bool) -> Result<String> {
     Ok(HandedIn::read(file, is_kernel)?.hash())
 }
 
-/// The name of [`empty`].
+/// The name of the kernel in [`empty`].
 const EMPTY: &str = "gemm";
 
 /// A kernel that does nothing.
@@ -442,7 +442,7 @@ fn empty(compiler: &dyn Compile) -> Result<harness::Source> {
     Ok(source)
 }
 
-/// The whole name of a compiler, which only its output tells: the version that it states has two numbers.
+/// The full name of a compiler, from its output: the version that its API reports has only two numbers.
 fn name_of(compiler: &dyn Compile) -> Result<String> {
     Ok(match empty(compiler)?.origin {
         harness::Origin::Nvrtc(name) => name,

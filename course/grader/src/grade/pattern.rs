@@ -1,11 +1,11 @@
-//! Which elements of C are wrong, where their rows and columns say it in few words.
+//! Describes which elements of C are wrong, if a few words suffice.
 use std::collections::BTreeSet;
 
-/// What all of them have in common.
+/// What all wrong elements have in common.
 pub fn of(wrong: &[(usize, usize)], [rows, columns]: [usize; 2]) -> Option<String> {
     let of_rows: BTreeSet<_> = wrong.iter().map(|(row, _)| *row).collect();
     let of_columns: BTreeSet<_> = wrong.iter().map(|(_, column)| *column).collect();
-    // By chance an element of them may be right.
+    // An element among them may be right by chance.
     let all = of_rows.len() * of_columns.len();
     if all == 0 || 10 * wrong.len() < 9 * all {
         return None;
@@ -18,7 +18,7 @@ pub fn of(wrong: &[(usize, usize)], [rows, columns]: [usize; 2]) -> Option<Strin
     (!words.is_empty()).then(|| words.join(", in "))
 }
 
-/// Nothing of all of them, or of numbers that no few words say.
+/// Describes a set of row or column numbers; none if it has all of them or no short description.
 fn numbers(found: &BTreeSet<usize>, of: usize, name: &str) -> Option<String> {
     let (first, last) = (*found.first()?, *found.last()?);
     if found.len() == of {
@@ -30,7 +30,7 @@ fn numbers(found: &BTreeSet<usize>, of: usize, name: &str) -> Option<String> {
             _ => format!("{name}s {first} to {last}"),
         });
     }
-    // The same ones of each group of a power of two.
+    // The same numbers in each group of a power of two.
     let groups = (1..8).map(|bits| 1usize << bits);
     let group = groups.into_iter().find(|group| {
         let members: BTreeSet<_> = found.iter().map(|number| number % group).collect();

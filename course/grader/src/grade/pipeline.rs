@@ -1,4 +1,4 @@
-//! How early a kernel issues the copies that it will wait for, and how much TMA brings at a time.
+//! How early a kernel issues the copies that it will wait for, and the granularity of its TMA copies.
 use std::collections::{BTreeMap, BTreeSet};
 
 use emulator::{CopyLead, InstructionKind};
@@ -11,18 +11,18 @@ use super::rubric::Measure;
 /// Bytes of an element.
 const ELEMENT: u32 = 2;
 
-/// The steps along K that a warp multiplies between the issue of a tile's last copy and the moment when it waits for it or
-/// reads it, averaged over the steps: 0 where every copy is waited for at once, 1 with two stages, 2 - 1 / (steps - 1)
+/// The K steps that a warp multiplies between the issue of a tile's last copy and the moment when it waits for the tile
+/// or reads it, averaged over the steps: 0 if every copy is waited for at once, 1 with two stages, 2 - 1 / (steps - 1)
 /// with three, since no tile can be issued before the first step.
 ///
-/// Counted in the matrix products of each warp that reads or waits; the worst of them counts. A warp that only copies
-/// multiplies nothing, and what it does is seen by those that read what it brought. But no tile counts for more steps than there
-/// are tiles in flight together: a warp that waits for each of its copies has one. Launches with no more than two steps do
-/// not count: they are all prologue.
+/// Counted in the matrix products of each warp that reads or waits; the worst warp counts. A warp that only copies
+/// multiplies nothing, and its copies are seen by the warps that read them. But no tile counts for more steps than
+/// there are tiles in flight together: for a warp that waits for each of its copies, that is one. Launches with at most
+/// two steps do not count, because they are all prologue.
 pub fn copies_ahead<'a>(measure: &Measure, all: &LaunchResults<'a>, judged: &mut Judged<'a>) {
     for (launch, one) in right(all) {
         let [rows, columns, steps] = launch.tiles(all.rubric);
-        // Of a block that takes several tiles, steps are not told apart by its products.
+        // If a block computes several tiles, its products do not identify the step.
         let several = launch.class == Class::Large && all.trial(launch).is_persistent();
         if steps <= 2 || several || rows * columns > u64::from(SMS) {
             continue;
@@ -40,31 +40,31 @@ pub fn copies_ahead<'a>(measure: &Measure, all: &LaunchResults<'a>, judged: &mut
     }
 }
 
-/// Of one warp.
+/// The average of one warp.
 fn ahead(leads: &[&CopyLead], steps: u64) -> f64 {
     let of = leads.first().map_or(0, |lead| lead.of);
     let of_a_step = (of as f64 / steps as f64).max(1.0);
     let mut least = BTreeMap::<u64, f64>::new();
     for lead in leads {
-        // What is waited for behind the last product is for a step that there is not.
+        // A wait after the last product belongs to a step that does not exist.
         let step = (lead.at * steps / of).min(steps - 1);
         let ahead = (lead.products as f64 / of_a_step).min(in_flight(lead, steps));
         let found = least.entry(step).or_insert(ahead);
         *found = ahead.min(*found);
     }
-    // Of all of its tiles, the first has nothing before it.
+    // Average over all tiles but the first, which no product precedes.
     least.values().sum::<f64>() / (steps - 1) as f64
 }
 
-/// Tiles that the warp which issued this one has in flight together.
+/// Tiles that the issuing warp has in flight together.
 fn in_flight(lead: &CopyLead, steps: u64) -> f64 {
     let of_a_tile = (lead.issues as f64 / steps as f64).max(1.0);
-    // From one of a tile's issues on, half of the others are behind it on average.
+    // Seen from one of a tile's copies, half of its other copies come later on average.
     let others = (of_a_tile - 1.0) / 2.0;
     (lead.issues_in_flight() + others) / of_a_tile
 }
 
-/// Blocks that copied something, for each SM.
+/// Blocks that copied something, per SM.
 pub fn persistent_blocks<'a>(measure: &Measure, all: &LaunchResults<'a>, judged: &mut Judged<'a>) {
     for (launch, one) in &all.done {
         let blocks = blocks(one);
@@ -74,15 +74,15 @@ pub fn persistent_blocks<'a>(measure: &Measure, all: &LaunchResults<'a>, judged:
     }
 }
 
-/// The launches whose C is right: others may have ended early.
+/// The launches whose C is right; others may have ended early.
 fn right<'b, 'a>(
     all: &'b LaunchResults<'a>,
 ) -> impl Iterator<Item = &'b (&'a PlannedLaunch, Launched)> {
     all.done.iter().filter(|(_, one)| one.verification.ok())
 }
 
-/// Executions of barriers for each warp of the blocks; and waits for other warps at mbarriers, for each warp that multiplies and
-/// copies nothing: mbarriers make a barrier, too.
+/// Barriers that the average warp executes, plus waits for other warps at mbarriers, per warp that multiplies and
+/// copies nothing: a barrier can be built from mbarriers, too.
 pub fn block_barriers<'a>(measure: &Measure, all: &LaunchResults<'a>, judged: &mut Judged<'a>) {
     for (launch, one) in right(all) {
         let trial = all.trial(launch);
@@ -103,7 +103,7 @@ pub fn block_barriers<'a>(measure: &Measure, all: &LaunchResults<'a>, judged: &m
         let waits = waits.values().sum::<u64>() as f64 / of_a_tile as f64;
         let each = executions as f64 / warps.max(1) as f64 + waits;
         let words = format!(
-            "each warp comes to {each:.2} barriers of several warps, on average, with waits for other warps at mbarriers"
+            "each warp executes {each:.2} barriers on average, including waits for other warps at mbarriers"
         );
         judged.measured(measure, all, launch, (each, words), "barrier-in-each-step");
     }
@@ -115,7 +115,7 @@ fn blocks(one: &Launched) -> u64 {
     blocks.len() as u64
 }
 
-/// Needs for copies that a multiplying warp has issued, over all of them.
+/// The fraction of tile reads whose copy was issued by a multiplying warp.
 pub fn multiplying_producers<'a>(
     measure: &Measure,
     all: &LaunchResults<'a>,
@@ -130,7 +130,7 @@ pub fn multiplying_producers<'a>(
         }
         let part = multiplying as f64 / of.max(1) as f64;
         let words = format!(
-            "{:.0}% of the tiles that are multiplied were copied by a warp that multiplies, too",
+            "{:.0}% of the tiles that are multiplied were copied by a warp that also multiplies",
             100.0 * part
         );
         judged.measured(measure, all, launch, (part, words), "too-few-stages");
@@ -144,7 +144,7 @@ pub fn box_bytes<'a>(measure: &Measure, all: &LaunchResults<'a>, judged: &mut Ju
             Some([a, b, _]) => a.columns.min(b.columns) * ELEMENT,
             None => 0,
         };
-        let words = format!("the boxes of A and B bring {bytes} bytes of a row, or more");
+        let words = format!("the boxes of A and B have rows of at least {bytes} bytes");
         judged.measured(measure, all, launch, (bytes.into(), words), "narrow-boxes");
     }
 }

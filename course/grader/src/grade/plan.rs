@@ -1,51 +1,51 @@
-//! The launches of a kernel: the public sizes, then for everybody every tile once, a large size that no tile divides, and one
-//! tile with a large K.
-//! What of them is hidden comes from a secret and a student by SHA-256, so it is the same on every machine.
+//! The launches of a kernel: first the public sizes; then, for every student, each tile once, a large size that is a
+//! multiple of no tile, and a tile with a large K. The hidden parts are derived from a secret and a student by SHA-256,
+//! so they are the same on every machine.
 use anyhow::Result;
 use harness::{DISTINCT, Size, TrialLaunch, Values};
 use sha2::{Digest, Sha256};
 
 use super::rubric::{AssignmentKind, Measure, Rubric, TileVariant, What};
 
-/// Where there is no secret: everybody can read it here, and the grade says so.
+/// Used if there is no secret. It is public, and the grade says so.
 pub const PUBLIC_SECRET: &[u8] = b"no secret was given";
 
-/// What a launch is there for.
+/// The purpose of a launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
     /// A size of the rubric.
     Public,
-    /// A tile of the rubric, on numbers that tell which element they are.
+    /// A tile of the rubric, with inputs that identify their elements.
     EveryTile,
-    /// Many tiles each way, and none of the sides a multiple of a tile's.
+    /// Many tiles in each direction, and no side a multiple of a tile's.
     Large,
-    /// One tile, and a K that is larger than all others: a kernel may stop at the largest K that its author has seen.
+    /// A single tile with a larger K than in all other launches: a kernel may stop at the largest K that its author
+    /// tested.
     Deep,
     /// The launch whose clocks are predicted, the same for everybody.
     Timed,
-    /// Of a kernel that has a bug: what it keeps from one step to the next, and persistent blocks from one tile to the next, may
-    /// be wrong at some numbers of them only.
+    /// For a kernel with a bug, which may be wrong only for certain numbers of steps, or of tiles per persistent block.
     Waves {
-        /// Tiles of the persistent blocks that have most of them.
+        /// Tiles of the busiest persistent blocks.
         waves: u32,
-        /// Along K.
+        /// Steps along K.
         steps: u32,
     },
 }
 
-/// One launch that is graded.
+/// A launch that is graded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlannedLaunch {
-    /// Which of the rubric's tiles.
+    /// Number of the tile in the rubric.
     pub tile: usize,
     pub class: Class,
     pub on: TrialLaunch,
-    /// Whether nothing of it is told but whether it went right, and with which tile.
+    /// Whether only success and tile are disclosed.
     pub closed: bool,
 }
 
 impl PlannedLaunch {
-    /// What it is called.
+    /// The name of the launch.
     pub fn label(&self, rubric: &Rubric) -> String {
         let tile = match (rubric.tile.get(self.tile), rubric.tile.len()) {
             (Some(tile), 2..) if self.closed || self.class != Class::Public => {
@@ -64,14 +64,14 @@ impl PlannedLaunch {
         self.class == Class::Public
     }
 
-    /// How many of the rubric's tiles it has along M, N and K, each number rounded up.
+    /// How many of its tiles it has along M, N and K, rounded up.
     pub fn tiles(&self, rubric: &Rubric) -> [u64; 3] {
         let (Size { m, n, k }, tile) = (self.on.size, rubric.tile[self.tile]);
         [(m, tile.m), (n, tile.n), (k, tile.k)].map(|(side, tile)| side.div_ceil(tile).into())
     }
 }
 
-/// Those of the rubric's public sizes, with this tile.
+/// The launches at the rubric's public sizes, with this tile.
 pub fn public(rubric: &Rubric, tile: usize) -> Result<Vec<PlannedLaunch>> {
     let sizes = rubric.public_sizes()?.into_iter();
     let launch = |size| PlannedLaunch {
@@ -88,7 +88,8 @@ pub fn public(rubric: &Rubric, tile: usize) -> Result<Vec<PlannedLaunch>> {
     Ok(sizes.map(launch).collect())
 }
 
-/// Every tile once, a large size, and a large K. Without a secret they are told in full, since everybody can find them out.
+/// The other launches: every tile once, a large size, and a large K. Without a secret they are disclosed, since anyone
+/// can compute them.
 pub fn others(rubric: &Rubric, secret: Option<&[u8]>, student: &str) -> Vec<PlannedLaunch> {
     let draw = Draw {
         parts: [
@@ -114,7 +115,7 @@ pub fn others(rubric: &Rubric, secret: Option<&[u8]>, student: &str) -> Vec<Plan
     }
     let timed = rubric.timed_size().ok().flatten();
     for launch in &mut all {
-        // What shows a bug is the student's to find.
+        // Finding a size that shows the bug is the student's task.
         launch.closed = secret.is_some() || rubric.bug.is_some();
     }
     all.extend(timed.map(|size| PlannedLaunch {
@@ -131,21 +132,21 @@ pub fn others(rubric: &Rubric, secret: Option<&[u8]>, student: &str) -> Vec<Plan
     all
 }
 
-/// Waves of tiles, and steps along K: few and many, odd and even, and with every remainder of a ring of two, three or four
-/// stages.
+/// Waves of tiles and steps along K: few and many, odd and even, and with every remainder for rings of two, three or
+/// four stages.
 const WAVES: [(u32, u32); 6] = [(2, 3), (3, 2), (2, 4), (4, 1), (3, 5), (2, 6)];
 
 /// Steps along K of [`Class::Large`].
 const LARGE_STEPS: u32 = 4;
 
-/// [`Class::Deep`] has this K or more, up to twice as much: larger than any public one, and one tile of it takes no longer than
-/// [`Class::Large`].
+/// The smallest K of [`Class::Deep`]; the largest is twice as much. It exceeds every public K, and one tile of it takes
+/// no longer than [`Class::Large`].
 const LARGE_K: u32 = 640;
 
-/// SMs of the card that is emulated, an H100.
+/// SMs of the emulated card, an H100.
 pub const SMS: u32 = 132;
 
-/// The launch that everybody may see of the same kind as a hidden one.
+/// A public launch of the same kind as a hidden one.
 pub fn open_like(rubric: &Rubric, hidden: &PlannedLaunch) -> PlannedLaunch {
     let draw = Draw {
         parts: [PUBLIC_SECRET, rubric.name.as_bytes(), b""],
@@ -185,12 +186,12 @@ impl Draw<'_> {
                 (size, Values::Distinct)
             }
             Class::Public | Class::Timed | Class::Large => {
-                // One less than whole tiles, or a few: no side is a multiple of anything. More tiles than any public size
-                // has; of steps along K there are many in [`Class::Deep`].
+                // One less than a few whole tiles, so that no side is a multiple of anything. More tiles than in any
+                // public size; many steps along K are left to [`Class::Deep`].
                 let odd = |what, tile: u32, tiles: u32| {
                     tiles * tile - ((draw(what) as u32 % tile.min(16)) | 1)
                 };
-                // What moves words is to move every one of the 65,536.
+                // A kernel that moves words must be shown all 65,536 of them.
                 let tiles = |tile: u32| match rubric.task {
                     AssignmentKind::Gemm | AssignmentKind::Predict => 3,
                     AssignmentKind::Transpose => 300u32.div_ceil(tile),
@@ -212,7 +213,7 @@ impl Draw<'_> {
                 (size, Values::Random)
             }
             Class::Waves { waves, steps } => {
-                // A column more than full waves have; few tiles where each has a block of its own.
+                // One column more than full waves; few tiles if each has its own block.
                 let of_persistent = |one: &Measure| one.what == What::PersistentBlocks;
                 let (rows, columns) = match rubric.measure.iter().any(of_persistent) {
                     true => (12, (waves - 1) * SMS / 12 + 1),
@@ -233,7 +234,7 @@ impl Draw<'_> {
             on: TrialLaunch {
                 size,
                 values: of_task(rubric, values),
-                // 0 is the public one.
+                // 0 is the public seed.
                 seed: draw("seed") | 1,
                 schedule: draw("schedule") | 1,
             },
@@ -242,7 +243,8 @@ impl Draw<'_> {
     }
 }
 
-/// One or two tiles each way and two to four steps along K, as many as there are distinct numbers for.
+/// Sizes of one or two tiles in each direction and two to four steps along K, as far as there are enough distinct
+/// numbers.
 fn fitting(tile: TileVariant) -> Vec<Size> {
     let TileVariant { m, n, k, .. } = tile;
     let sides = (1..=2).flat_map(|rows| (1..=2).map(move |columns| (rows, columns)));
@@ -260,13 +262,13 @@ fn fitting(tile: TileVariant) -> Vec<Size> {
     fitting
 }
 
-/// The seed of a student's own questions.
+/// The seed of a student's exam.
 pub fn exam(assignment: &str, secret: &[u8], student: &str) -> u64 {
     let parts = [secret, assignment.as_bytes(), student.as_bytes()];
     number_of(&parts, 0, "exam")
 }
 
-/// 64 bits of a hash over all of these, each after its length, so that no two lists look alike.
+/// 64 bits of a hash over all of these, each preceded by its length, so that different lists have different inputs.
 pub fn number_of(parts: &[&[u8]], number: u32, what: &str) -> u64 {
     let mut hash = Sha256::new();
     let counter = number.to_le_bytes();
@@ -331,7 +333,7 @@ mod tests {
         }
     }
 
-    /// Pinned: a grade given on one machine can be given again on another.
+    /// Pinned: a grade must be reproducible on another machine.
     #[test]
     fn the_same_everywhere() {
         let words: Vec<String> = others(&rubric(), None, "")

@@ -1,4 +1,4 @@
-//! The student's predictions against what the access takes.
+//! Compares the student's predictions with the model.
 use anyhow::{Context, Result};
 use toml::Value;
 
@@ -7,7 +7,7 @@ use super::rubric::{Prediction, Rubric};
 use crate::exam::{predicted, sheet};
 use crate::submission;
 
-/// The line of the table; none if nothing is asked.
+/// The row of the table; none if the rubric has no predictions.
 pub fn judge(rubric: &Rubric, answers: Option<&str>) -> Option<RubricItem> {
     let of = rubric.points.prediction;
     if rubric.prediction.is_empty() {
@@ -24,7 +24,7 @@ pub fn judge(rubric: &Rubric, answers: Option<&str>) -> Option<RubricItem> {
     })
 }
 
-/// How many answers are right, and a line about each question.
+/// The number of right answers, and a line about each question.
 fn check(rubric: &Rubric, answers: Option<&str>) -> Result<(usize, Vec<String>)> {
     let Some(answers) = answers else {
         let what = "there is no prediction.toml beside the kernel: README.md has the questions";
@@ -47,24 +47,24 @@ fn check(rubric: &Rubric, answers: Option<&str>) -> Result<(usize, Vec<String>)>
     Ok((right, lines))
 }
 
-/// What is to be said of an answer.
+/// The verdict on an answer.
 pub struct GradedAnswer {
     pub right: bool,
-    /// Whether it is an answer at all.
+    /// Whether the answer is a number at all.
     pub number: bool,
     pub said: String,
 }
 
-/// What is in the place of an answer.
+/// Judges an answer.
 pub fn judged(answer: Option<&Value>, right: u64) -> GradedAnswer {
     let number = answer.and_then(Value::as_integer);
     let right = number.is_some_and(|found| u64::try_from(found) == Ok(right));
     let said = match answer {
         Some(Value::Integer(found)) if right => format!("{found} is right"),
-        Some(Value::Integer(found)) => format!("{found} is not it"),
+        Some(Value::Integer(found)) => format!("{found} is wrong"),
         None => "no answer".into(),
         Some(Value::String(open)) if open == sheet::OPEN => "no answer".into(),
-        Some(other) => format!("no whole number, but a {}", other.type_str()),
+        Some(other) => format!("not a whole number but a {}", other.type_str()),
     };
     let number = number.is_some();
     GradedAnswer {
@@ -74,7 +74,7 @@ pub fn judged(answer: Option<&Value>, right: u64) -> GradedAnswer {
     }
 }
 
-/// The answer.
+/// The right answer.
 fn counted(question: &Prediction) -> u64 {
     let counts = predicted::counts(question.access, question.bytes, &question.offsets);
     let mut asked = counts
@@ -89,7 +89,7 @@ mod tests {
 
     const OF_05: &str = include_str!("../../../assignments/05_swizzle/rubric.toml");
 
-    /// The rubric of 05 with other questions: this file is given to students.
+    /// The rubric of 05 with other questions; students have this file, so it must not contain the real ones.
     fn rows_apart() -> Rubric {
         let question = |key: &str, bytes: u32| {
             let offsets: Vec<u32> = (0..8).map(|row| bytes * row).collect();
@@ -117,7 +117,7 @@ mod tests {
         assert!(check(&rubric, Some("=")).is_err());
         let (_, lines) = check(&rubric, Some("far = 3")).expect("TOML");
         assert!(
-            lines[0].contains("3 is not it") && lines[0].contains("lanes 0 and 1"),
+            lines[0].contains("3 is wrong") && lines[0].contains("lanes 0 and 1"),
             "{lines:?}"
         );
         assert!(
@@ -126,7 +126,7 @@ mod tests {
         );
     }
 
-    /// The rubric of 05 with one more question.
+    /// The rubric of 05 with an additional question.
     fn asking(question: &str) -> Result<Rubric> {
         let question =
             format!("key = \"more\"\nquestion = \"how many\"\nreason = \"so\"\n{question}");

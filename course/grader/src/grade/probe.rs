@@ -1,11 +1,11 @@
-//! Which elements a kernel multiplies with each other, where no operand of a tensor core says it: with the identity matrix in
-//! the place of A or of B, C should be the other matrix, and shows which element is where.
+//! Finds out which elements a kernel multiplies with each other if tensor-core operands do not tell: with the identity
+//! matrix for A or B, C should be the other matrix, and shows which element ended up where.
 use harness::{Launched, Size, Trial, TrialLaunch, Values};
 
 use super::diagnosis::Cause;
 use super::labels::{Element, Labels};
 
-/// An element of C as the launch left it.
+/// An element of C after the launch.
 struct Found {
     row: u32,
     column: u32,
@@ -15,11 +15,11 @@ struct Found {
 enum What {
     Nothing,
     Element(Element),
-    /// A sum, or a number of no matrix.
+    /// A sum, or a number that is in neither matrix.
     Another,
 }
 
-/// Launches the kernel with the identity matrix in each place.
+/// Launches the kernel with the identity matrix as A, then as B.
 pub fn of(trial: &Trial, size: Size, on: &TrialLaunch) -> Option<Cause> {
     let launch = |values| {
         let on = TrialLaunch {
@@ -32,7 +32,8 @@ pub fn of(trial: &Trial, size: Size, on: &TrialLaunch) -> Option<Cause> {
     let (a, b) = (launch(Values::IdentityB)?, launch(Values::IdentityA)?);
     let of_a = wrong(&a, &a.problem.a, a.problem.padded.k);
     let of_b = wrong(&b, &b.problem.b, b.problem.padded.n);
-    // A row of A or a column of B is another one: that says more than what it is multiplied with. By chance a sum is an element.
+    // If the row of A or the column of B is wrong, that says more than what it is multiplied with. A sum may equal an
+    // element by chance.
     let other_row = |found: &&Found| match found.is {
         What::Element(Element::A(row, k)) => row != found.row && k == found.column,
         _ => false,
@@ -65,7 +66,7 @@ pub fn of(trial: &Trial, size: Size, on: &TrialLaunch) -> Option<Cause> {
             "which column does the address of B name there, and which does C's?",
         ));
     }
-    // With the identity for B, C[i][j] is what is multiplied with B[j][j].
+    // If B is the identity, C[i][j] is the element that is multiplied with B[j][j].
     let is_another_k = |found: &&Found| match found.is {
         What::Element(Element::A(row, _)) => row == found.row,
         _ => false,
@@ -81,7 +82,7 @@ pub fn of(trial: &Trial, size: Size, on: &TrialLaunch) -> Option<Cause> {
             &format!(
                 "has B[{column}][{column}] times something other than A[{row}][{column}], such as the sum of several elements"
             ),
-            "which k do the two addresses name in each step, and do both go on to the next step together?",
+            "which k do the two addresses name in each step, and do both advance to the next step together?",
         ));
     };
     let (row, column) = (found.row, found.column);
@@ -93,17 +94,17 @@ pub fn of(trial: &Trial, size: Size, on: &TrialLaunch) -> Option<Cause> {
             &format!(
                 "has the product of A[{row}][{k}] and {with}, where {should} should be the factor"
             ),
-            "which k do the two addresses name at this moment, and do both go on to the next one together?",
+            "which k do the two addresses name at this moment, and do both advance to the next one together?",
         ),
         _ => cause(
             found,
             &format!("lacks the product of {should} and {with}"),
-            "does every loop over k cover all of it, does each operand hold the element that its place asks for, and is every product added?",
+            "does every loop over k cover all of it, does each operand hold the element that belongs there, and is every product added?",
         ),
     })
 }
 
-/// The first of these, if most are so.
+/// The first of these, if most satisfy the predicate.
 fn most(all: &[Found], is_it: impl Fn(&&Found) -> bool) -> Option<&Found> {
     let count = all.iter().filter(&is_it).count();
     let first = all.iter().find(is_it)?;
@@ -118,7 +119,7 @@ fn cause(found: &Found, what: &str, hint: &str) -> Cause {
     }
 }
 
-/// What is wrong in C, which should be this matrix, as far as it has as many rows and columns, and zeros.
+/// The wrong elements of C, which should be this matrix padded with zeros.
 fn wrong(launched: &Launched, matrix: &[half::f16], pitch: u32) -> Vec<Found> {
     let problem = &launched.problem;
     let labels = Labels::of(problem);

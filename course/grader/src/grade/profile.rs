@@ -1,16 +1,16 @@
-//! What the lines around the one at fault asked memory for, at the first public size that was launched.
+//! Memory traffic of the lines around a mistake, at the first public size that was launched.
 use emulator::Counters;
 use harness::{lines, source_lines, thousands};
 
 use super::judge::LaunchResults;
 
-/// Lines of the source that are shown before the one at fault, and behind it.
+/// Source lines shown before and after the one with the mistake.
 const AROUND: u32 = 3;
 
-/// PTX instructions of the line at fault that are shown: an unrolled loop has many.
+/// PTX instructions shown for that line: an unrolled loop has many.
 const INSTRUCTIONS: usize = 8;
 
-/// The lines with their counters, then the instructions of the one at fault; none if nothing was launched.
+/// The lines with their counters, then the instructions of the line with the mistake; none if nothing was launched.
 pub fn around(all: &LaunchResults, line: u32) -> Option<String> {
     let mut public = all.done.iter().filter(|(launch, _)| launch.is_public());
     let (launch, one) = public.find(|(_, one)| !one.run.counters.is_empty())?;
@@ -18,7 +18,7 @@ pub fn around(all: &LaunchResults, line: u32) -> Option<String> {
     let counted = lines::by_line(source, instructions, &one.run.counters);
     let listing = source_lines(source, &counted);
     let listing = anstream::adapter::strip_str(&listing).to_string();
-    // The head of the table, then a line for each of the source.
+    // The table's header, then a row for each source line.
     let first = line.saturating_sub(AROUND).max(1);
     let shown = listing.lines().skip(first as usize);
     let shown = shown.take((line + AROUND + 1 - first) as usize);
@@ -35,7 +35,7 @@ pub fn around(all: &LaunchResults, line: u32) -> Option<String> {
         text += &format!("{executions:>10}  {}\n", instruction.text.trim());
     }
     if let Some(more @ 1..) = at_fault.len().checked_sub(INSTRUCTIONS) {
-        text += &format!("{:>10}  and {more} instructions more\n", "");
+        text += &format!("{:>10}  and {more} more instructions\n", "");
     }
     Some(text)
 }

@@ -1,5 +1,5 @@
-//! A grade as the `results.json` that Gradescope reads (its autograder specification, "Output Format"). A class keeps one
-//! beside each submission, which a later grade is compared with.
+//! A grade in Gradescope's `results.json` format (see its autograder specification, "Output Format"). When a class is
+//! graded, one is written beside each submission, for comparison with later grades.
 use std::fs;
 use std::path::Path;
 
@@ -9,10 +9,10 @@ use serde::{Deserialize, Serialize};
 use super::text::{one, points, provenance, verdict};
 use super::{Grade, RubricItem};
 
-/// What it is called beside a submission.
+/// The file's name beside a submission.
 pub const FILE: &str = "grade.json";
 
-/// Fields are sorted by name, in which order they have always been written.
+/// Fields are sorted by name, so that files stay comparable.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub struct Results {
     pub extra_data: Evidence,
@@ -28,7 +28,7 @@ pub struct Results {
     visibility: String,
 }
 
-/// Points for one thing.
+/// Points for one criterion.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub struct TestResult {
     pub max_score: f64,
@@ -41,22 +41,22 @@ pub struct TestResult {
     visibility: String,
 }
 
-/// What a grade rests on.
+/// The inputs of a grade.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct Evidence {
-    /// Its name.
+    /// Name of the assignment.
     pub assignment: String,
-    /// None where nothing was compiled.
+    /// None if nothing was compiled.
     pub compiler: Option<String>,
-    /// Its version: another one might grade otherwise.
+    /// Version of the grader; another one might grade differently.
     pub grader: String,
-    /// Of rubric.toml.
+    /// Hash of rubric.toml.
     pub rubric_sha256: String,
-    /// Which secret the hidden sizes come from, if from any.
+    /// Identifies the secret that hidden sizes are derived from, if there is one.
     pub secret: Option<String>,
-    /// Whose it is; empty without a secret, since everybody has the same sizes then.
+    /// The student; empty without a secret, because all students have the same sizes then.
     pub student: String,
-    /// Of what was handed in, predictions too.
+    /// Hash of the submission, including predictions.
     pub submission_sha256: String,
 }
 
@@ -88,12 +88,12 @@ impl Results {
             .with_context(|| format!("{} is not a grade: grade the class again", path.display()))
     }
 
-    /// All points that there are.
+    /// The total of available points.
     pub fn all_points(&self) -> f64 {
         self.tests.iter().map(|test| test.max_score).sum()
     }
 
-    /// For what points are missing, and how many.
+    /// The criteria with missing points, and how many are missing.
     pub fn lost(&self) -> String {
         let missing = |test: &TestResult| test.max_score - test.score;
         let lost = self.tests.iter().filter(|test| missing(test) > 1e-6);

@@ -1,4 +1,4 @@
-//! `rubric.toml`: what an assignment asks, and for how many points.
+//! `rubric.toml`: what an assignment requires, and for how many points.
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -17,43 +17,43 @@ use super::diagnose::Bug;
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rubric {
-    /// Of the assignment.
+    /// Name of the assignment.
     pub name: String,
     #[serde(default)]
     pub task: AssignmentKind,
-    /// What the kernel is compiled for.
+    /// Architecture that kernels are compiled for.
     #[serde(default = "sm_80")]
     pub arch: String,
-    /// Points that pass.
+    /// Points required to pass.
     pub pass: f64,
     pub points: Points,
-    /// The public one, then its variants: a hidden launch takes one of all.
+    /// The public tile, then its variants; hidden launches use one of all.
     #[serde(default)]
     pub tile: Vec<TileVariant>,
-    /// Whether kernels choose a tile of their own: the rubric's is then what sizes and budgets are counted in.
+    /// Whether kernels choose their own tile: then the rubric's tile is the unit of sizes and budgets.
     #[serde(default)]
     pub own_tile: bool,
     #[serde(default)]
     pub sizes: Sizes,
-    /// What the kernel's file is compiled for and graded as, once for each; at least one after reading.
+    /// The parts that the kernel's file is compiled for and graded as; at least one after reading.
     #[serde(default)]
     pub part: Vec<Part>,
-    /// What the mechanism is; the least of their credits counts.
+    /// Measures of the mechanism; the smallest credit counts.
     #[serde(default)]
     pub measure: Vec<Measure>,
-    /// What a kernel does, in every part.
+    /// Bounds on what a kernel does, in every part.
     #[serde(default)]
     pub budget: Vec<Budget>,
     #[serde(default)]
     pub wrong: Wrong,
     #[serde(default)]
     pub prediction: Vec<Prediction>,
-    /// Of an assignment that is made of questions.
+    /// For an assignment that consists of questions.
     pub exam: Option<Exam>,
-    /// Of an assignment whose kernel has a bug that is to be found.
+    /// For an assignment whose kernel has a bug to find.
     pub bug: Option<Bug>,
     pub after: After,
-    /// SHA-256 of the file, in 64 digits.
+    /// SHA-256 of the file, 64 digits.
     #[serde(skip)]
     pub hash: String,
 }
@@ -62,21 +62,21 @@ fn sm_80() -> String {
     "sm_80".into()
 }
 
-/// What is handed in.
+/// The kind of submission.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
 pub enum AssignmentKind {
     /// A kernel that multiplies matrices.
     #[default]
     Gemm,
-    /// A kernel that transposes one.
+    /// A kernel that transposes a matrix.
     Transpose,
     /// Answers.
     Predict,
 }
 
 impl AssignmentKind {
-    /// Whether a kernel is handed in, and not answers.
+    /// Whether a kernel is submitted, and not answers.
     pub fn is_kernel(self) -> bool {
         match self {
             Self::Gemm | Self::Transpose => true,
@@ -84,7 +84,7 @@ impl AssignmentKind {
         }
     }
 
-    /// What the file is called that counts.
+    /// The name of the file that is graded.
     pub fn handed_in(self) -> &'static str {
         match self {
             Self::Gemm | Self::Transpose => "kernel.cu",
@@ -97,14 +97,14 @@ impl AssignmentKind {
 #[serde(default, deny_unknown_fields)]
 pub struct Points {
     pub prediction: f64,
-    /// What the bug is: a size that shows it, the line, the cause.
+    /// For the diagnosis of the bug: a size that shows it, the line, the cause.
     pub diagnosis: f64,
     pub values: f64,
     pub mechanism: f64,
     pub sanitizer: f64,
 }
 
-/// What a block computes at a time: the kernel finds it in the macros TILE_M, TILE_N and TILE_K.
+/// The tile that a block computes; the kernel gets it in the macros TILE_M, TILE_N and TILE_K.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct TileVariant {
@@ -112,11 +112,11 @@ pub struct TileVariant {
     pub m: u32,
     /// Columns of C.
     pub n: u32,
-    /// Of K.
+    /// Elements along K in a step.
     pub k: u32,
-    /// The most bytes of shared memory that a block may have.
+    /// The limit of a block's shared memory in bytes.
     pub shared_bytes: u64,
-    /// What [`What::GlobalLoads`] and [`What::SharedTraffic`] are counted in.
+    /// Units of [`What::GlobalLoads`] and [`What::SharedTraffic`].
     #[serde(default = "one")]
     pub global_loads: f64,
     #[serde(default = "one")]
@@ -128,7 +128,7 @@ fn one() -> f64 {
 }
 
 impl TileVariant {
-    /// As the grader calls it.
+    /// Its name in messages.
     pub fn name(&self) -> String {
         let Self { m, n, k, .. } = self;
         match k {
@@ -146,15 +146,15 @@ pub struct Sizes {
     pub timed: Option<String>,
 }
 
-/// One way to compile the kernel's file, and what must be in it then.
+/// One way to compile the kernel's file, and what it must contain then.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Part {
-    /// Empty for the only one.
+    /// Empty for the only part.
     pub name: String,
-    /// A macro that is defined for it.
+    /// A macro that is defined for this part.
     pub define: Option<String>,
-    /// Part of the points for values, mechanism and sanitizer.
+    /// Its share of the points for values, mechanism and sanitizer.
     pub share: f64,
     #[serde(default)]
     pub budget: Vec<Budget>,
@@ -165,60 +165,61 @@ pub struct Part {
 pub struct Measure {
     pub what: What,
     pub degree: Vec<Degree>,
-    /// Never the answer.
+    /// A question to think about; never the answer.
     pub hint: String,
 }
 
-/// What is measured; the worst of all launches counts.
+/// A measured quantity; the worst launch counts.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
 pub enum What {
-    /// Wavefronts of an instruction over its ideal.
+    /// Wavefronts of an instruction relative to its minimum.
     SharedWavefronts,
-    /// Sectors that are loaded or copied over those of the operands' tiles at each step, in units of the tile's `global_loads`.
+    /// Sectors loaded or copied relative to those of the operands' tiles over all steps, in units of the tile's
+    /// `global_loads`.
     GlobalLoads,
-    /// Sectors that are stored over those of the tiles that come out.
+    /// Sectors stored relative to those of the output tiles.
     GlobalStores,
-    /// All wavefronts over those that would hold the tiles once, in units of the tile's `shared_traffic`: lanes that take
-    /// turns have no conflicts, and take as long as if they had.
+    /// All wavefronts relative to those that would hold the tiles once, in units of the tile's `shared_traffic`. This
+    /// detects accesses that are serialized across instructions: they avoid conflicts but take as long.
     SharedTraffic,
-    /// Wavefronts of shared loads over those that hold what the tensor cores multiply, once for each warp and step, and
+    /// Wavefronts of shared loads relative to those that hold what tensor cores multiply, once per warp and step, plus
     /// the tile of C.
     OperandTraffic,
-    /// Products of the problem that tensor cores compute, over all of them: read off their operands.
+    /// The fraction of the problem's products that tensor cores compute, derived from their operands.
     TensorProducts,
-    /// How early copies are issued: the steps along K that a warp multiplies between the issue of a tile's last copy and
-    /// the moment when it waits for it or reads it.
+    /// How early copies are issued: the K steps that a warp multiplies between the issue of a tile's last copy and the
+    /// moment when it waits for the tile or reads it.
     CopiesAhead,
-    /// How often each warp comes to a barrier of its block, or of several warps.
+    /// How often each warp executes a barrier of its block, or of several warps.
     BlockBarriers,
-    /// Copies whose issuing warp multiplies too, over all of them.
+    /// The fraction of copies whose issuing warp also multiplies.
     MultiplyingProducers,
-    /// Blocks of a launch for each SM: at most 1 where blocks take one tile after the other.
+    /// Blocks of a launch per SM: at most 1 if blocks are persistent.
     PersistentBlocks,
-    /// Bytes of a row that TMA brings at a time: the narrower of A's and B's boxes.
+    /// Bytes of a row of the narrower of A's and B's TMA boxes.
     BoxBytes,
-    /// Clocks that the timed launch is predicted to take.
+    /// Predicted clocks of the timed launch.
     PredictedClocks,
 }
 
-/// What a number is worth: at most so much, or at least.
+/// The credit for a number: a maximum or a minimum.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Degree {
     pub at_most: Option<f64>,
     pub at_least: Option<f64>,
-    /// Part of the mechanism's points, 0 to 1.
+    /// Fraction of the mechanism's points, 0 to 1.
     pub credit: f64,
 }
 
-/// What wrong values are mostly a sign of here.
+/// The most likely cause of wrong values in this assignment.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Wrong {
-    /// Never the answer.
+    /// A question to think about; never the answer.
     pub hint: String,
-    /// An anchor of the book's page of mistakes.
+    /// An anchor on the book's page of mistakes.
     pub mistake: String,
 }
 
@@ -233,39 +234,39 @@ impl Default for Wrong {
     }
 }
 
-/// Questions that a generator makes, see [`crate::exam`].
+/// Generated questions, see [`crate::exam`].
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Exam {
-    /// Of the questions that everybody can see; with a secret, everybody has others.
+    /// Seed of the public questions; with a secret, each student has different ones.
     pub seed: u64,
     pub questions: u32,
 }
 
-/// A question about one access of a warp.
+/// A question about an access of a warp.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Prediction {
     pub key: String,
     pub question: String,
     pub access: Op,
-    /// That each lane asks for.
+    /// Bytes per lane.
     pub bytes: u32,
-    /// Byte offsets, a lane each; lanes behind the last take no part.
+    /// Byte offset of each lane; further lanes take no part.
     pub offsets: Vec<u32>,
-    /// What is asked.
+    /// What the question asks for.
     #[serde(default)]
     pub count: Count,
-    /// Why; if it does not say, as in the list of reasons ([`REASONS`]).
+    /// The explanation; if it is missing, it is taken from [`REASONS`].
     #[serde(default)]
     pub reason: String,
 }
 
-/// By assignment and key.
+/// Explanations by assignment and key.
 const REASONS: &str = include_str!("reasons.toml");
 
 impl Prediction {
-    /// Looks the reason up, unless there is one.
+    /// Looks up the explanation, unless it has one.
     fn explain(&mut self, assignment: &str) -> Result<()> {
         if !self.reason.is_empty() {
             return Ok(());
@@ -284,7 +285,7 @@ impl Prediction {
         Ok(())
     }
 
-    /// Whether there is such an access.
+    /// Checks that the access is valid.
     fn check(&self) -> Result<()> {
         let (key, bytes, lanes) = (&self.key, self.bytes, self.offsets.len());
         ensure!(
@@ -320,12 +321,12 @@ impl Prediction {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct After {
-    /// Why it worked.
+    /// Why the kernel works, shown if it passes.
     pub passed: String,
 }
 
 impl Rubric {
-    /// Reads that of an assignment's folder.
+    /// Reads the rubric in an assignment's folder.
     pub fn read(assignment: &Path) -> Result<Self> {
         let path = assignment.join("rubric.toml");
         let text = std::fs::read_to_string(&path).with_context(|| {
@@ -338,13 +339,13 @@ impl Rubric {
             Self::parse(&text).with_context(|| format!("{} is not a rubric", path.display()))?;
         if let Some(bug) = &mut rubric.bug {
             bug.read(assignment, &rubric.name)?;
-            // What is launched belongs to the rubric.
+            // The launched kernel is part of the rubric.
             rubric.hash = harness::hex(&Sha256::digest(format!("{}{}", rubric.hash, bug.text)));
         }
         Ok(rubric)
     }
 
-    /// Its text; line ends do not matter, for the hash either.
+    /// Parses a rubric; line endings do not matter, not even for the hash.
     pub fn parse(text: &str) -> Result<Self> {
         let text = text.replace("\r\n", "\n");
         let mut rubric: Self = toml::from_str(&text)?;
@@ -363,7 +364,7 @@ impl Rubric {
         Ok(rubric)
     }
 
-    /// Those of an assignment that is made of questions: with a secret, of this student.
+    /// The questions of an exam assignment; with a secret, those of this student.
     pub fn questions(&self, secret: Option<&[u8]>, student: &str) -> Result<Vec<Question>> {
         let none = || {
             format!(
@@ -446,7 +447,7 @@ fn size(text: &String) -> Result<Size> {
 }
 
 impl Measure {
-    /// The part of the mechanism's points that this number has.
+    /// The fraction of the mechanism's points for this number.
     pub fn credit(&self, number: f64) -> f64 {
         let reached = self.degree.iter().filter(|one| {
             one.at_most.is_none_or(|most| number <= most)

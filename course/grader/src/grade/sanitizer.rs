@@ -1,4 +1,4 @@
-//! What the sanitizer found, and what to do about it.
+//! The sanitizer's findings, and hints for them.
 use emulator::{AccessKind, Conflict, Finding, FindingKind, Location, Space, Synchronization};
 use harness::{Launched, lines};
 
@@ -6,11 +6,10 @@ use super::judge::{Judged, LaunchResults};
 use super::plan::PlannedLaunch;
 use super::{Complaint, NO_MISTAKE, element};
 
-/// Findings of a launch that are shown.
+/// The most findings shown per launch.
 const SHOWN: usize = 3;
 
-/// What is left of the points: all or nothing; and a complaint for each finding that is shown, of the first launch that has
-/// any.
+/// The points, all or nothing, and a complaint for each shown finding of the first launch that has any.
 pub fn judge<'a>(all: &LaunchResults<'a>) -> Judged<'a> {
     let mut judged = Judged::new();
     let mut launches = all.done.iter();
@@ -25,10 +24,10 @@ pub fn judge<'a>(all: &LaunchResults<'a>) -> Judged<'a> {
         judged.closed(all, launch, "the sanitizer finds something");
         return judged;
     }
-    // What ended the launch comes first: the rest may follow from it.
+    // The finding that ended the launch comes first: others may follow from it.
     let (ending, others): (Vec<_>, Vec<_>) =
         one.run.findings.iter().partition(|one| one.is_fatal());
-    // A read that is too early finds nothing, and the race with the write that comes too late says why.
+    // If a read comes too early, the race with the late write explains it.
     let is_early = |finding: &&Finding| matches!(finding.kind, FindingKind::Uninitialised(_));
     let (early, others): (Vec<_>, Vec<_>) = others.into_iter().partition(is_early);
     let too_early = |finding: &Finding| match &finding.kind {
@@ -54,7 +53,7 @@ pub fn judge<'a>(all: &LaunchResults<'a>) -> Judged<'a> {
         .take(SHOWN)
         .map(complaint)
         .collect();
-    // A barrier or a wait that nobody came to may be why.
+    // A barrier or a wait that no thread executed may be the reason.
     let notes = one.run.remarks.iter().filter(|note| {
         use Synchronization::{Barrier, Fence, Wait};
         let FindingKind::NeverExecuted { what, .. } = note.kind else {
@@ -67,19 +66,19 @@ pub fn judge<'a>(all: &LaunchResults<'a>) -> Judged<'a> {
     judged
 }
 
-/// What is said of a read that finds nothing since it does not wait for the write.
+/// The advice for a read of uninitialized memory that did not wait for the write.
 const TOO_EARLY: (&str, &str) = (
     "race-after-the-copy",
-    "the read comes before the write here: which barrier makes every thread that reads wait until all have written?",
+    "the read comes before the write here: which barrier makes every reader wait until all threads have written?",
 );
 
-/// Whether two accesses are by the same line.
+/// Whether both accesses are in the same line.
 fn of_one_line(conflict: &Conflict, location: &Location) -> bool {
     let line = |of: &Location| of.source.as_ref().map(|source| source.line);
     line(&conflict.other).is_some() && line(&conflict.other) == line(location)
 }
 
-/// Whether what was read was written afterwards.
+/// Whether the bytes were read before they were written.
 fn reads_first(conflict: &Conflict) -> bool {
     use AccessKind::{Read, Write};
     let (first, second) = match conflict.is_later {
@@ -95,7 +94,7 @@ fn line_of(all: &LaunchResults, launch: &PlannedLaunch, location: &Location) -> 
     lines::line_of(trial.source(), instruction)
 }
 
-/// Of an address that no allocation holds: the nearest one, if it begins before, and how far behind its beginning that is.
+/// For an address outside all allocations: the nearest one that begins before it, and the distance from its beginning.
 fn behind(finding: &Finding) -> Option<(&str, u64)> {
     let FindingKind::OutOfBounds { access, nearest } = &finding.kind else {
         return None;
@@ -106,7 +105,7 @@ fn behind(finding: &Finding) -> Option<(&str, u64)> {
     Some((name, access.address.checked_sub(base)?))
 }
 
-/// The element that a finding is about, and the text of its lines.
+/// The element that a finding is about, and the text of its source lines.
 fn in_the_kernel(
     all: &LaunchResults,
     launch: &PlannedLaunch,
@@ -149,34 +148,34 @@ fn beginning(line: &str) -> String {
     }
 }
 
-/// An anchor of the book's page of mistakes.
+/// An anchor on the book's page of mistakes.
 pub fn mistake(finding: &Finding) -> &'static str {
     advice(finding).0
 }
 
-/// The mistake, and a hint.
+/// The mistake and a hint.
 fn advice(finding: &Finding) -> (&'static str, &'static str) {
     match &finding.kind {
         FindingKind::OutOfBounds { access, .. } if access.space == Space::Shared => (
             "out-of-bounds",
-            "how far does this index get, and how many bytes are there? A formula that moves elements has to keep each in its row; the \
+            "how large does this index get, and how many bytes are there? A formula that permutes elements has to keep each in its row; the \
              bytes of an `extern __shared__` array are those that the launch states",
         ),
         FindingKind::OutOfBounds { .. } => (
             "out-of-bounds",
-            "how far does this index get, and how many bytes are there?",
+            "how large does this index get, and how many bytes are there?",
         ),
         FindingKind::Misaligned(_) => (
             "misaligned",
-            "of what is this address a multiple, and what would it have to be one of?",
+            "which power of two is this address a multiple of, and which one does the access need?",
         ),
         FindingKind::Uninitialised(_) => (
             "uninitialised",
-            "what was to write these bytes: is it missing, too late, or does one of the two compute another address?",
+            "which code should write these bytes: is it missing, too late, or do writer and reader compute different addresses?",
         ),
         FindingKind::UndefinedRegister { .. } => (
             "uninitialised-variable",
-            "which variable is read here before it has got a value?",
+            "which variable is read here before it is set?",
         ),
         FindingKind::Deadlock { .. } => (
             "deadlock",
@@ -184,27 +183,27 @@ fn advice(finding: &Finding) -> (&'static str, &'static str) {
         ),
         FindingKind::MissingProxyFence(_) => (
             "proxy-fence",
-            "which fence shows to the async proxy what threads have stored, and does every thread that stored execute it?",
+            "which fence makes the threads' stores visible to the async proxy, and does every thread that stored execute it?",
         ),
         FindingKind::UnorderedWgmma(why) if why.starts_with("wgmma.fence") => (
             "wgmma-fence",
-            "what comes between the last access to these registers and the wgmma?",
+            "what orders the last access to these registers before the wgmma?",
         ),
         FindingKind::UnorderedWgmma(_) => (
             "wgmma-wait",
-            "when may the registers of a wgmma be read: what has to be waited for first?",
+            "when may the registers of a wgmma be read: what do you have to wait for first?",
         ),
         FindingKind::SwizzleMismatch(_) => (
             "swizzle-on-one-side",
-            "what does the tensor map say of this operand, and what its descriptor?",
+            "which layout does the tensor map give this operand, and which one does its descriptor state?",
         ),
         FindingKind::InvalidWgmma(_) => (
             "wrong-descriptor",
-            "what does each field of this descriptor say, in bytes?",
+            "what does each field of this descriptor mean, in bytes?",
         ),
         FindingKind::DivergentBarrier { .. } | FindingKind::InvalidBarrier(_) => (
             "divergent-barrier",
-            "which threads come to this barrier, and which of them never do?",
+            "which threads reach this barrier, and which of them never do?",
         ),
         FindingKind::Race(conflict) => race(conflict, &finding.location),
         FindingKind::UnfinishedCopy(_) => (
@@ -213,28 +212,28 @@ fn advice(finding: &Finding) -> (&'static str, &'static str) {
         ),
         FindingKind::Assertion { .. } | FindingKind::Trap => (
             "assertion",
-            "what does this line of yours say must hold here?",
+            "which condition does this line assert, and why does it not hold?",
         ),
         FindingKind::UnheededWait { .. } => (
             "try-wait-once",
-            "what does the thread do if the wait comes back with false?",
+            "what does the thread do if the wait returns false?",
         ),
         FindingKind::BeforePreviousGrid(_) => (
             "early-access",
-            "what may the launch before still be doing when this is executed?",
+            "what may the previous launch still be doing when this executes?",
         ),
         FindingKind::StateLeft { .. } => (
             "state-left",
-            "what does a second launch find in these variables, and what the first?",
+            "which values does the first launch find in these variables, and which does the second?",
         ),
-        // A note, which costs nothing.
+        // A remark without effect on points.
         FindingKind::NeverExecuted { .. } => (
             "never-executed",
-            "which threads should come here, and which condition keeps all of them away?",
+            "which threads should execute this, and which condition prevents all of them?",
         ),
         FindingKind::TransactionCount(_) => (
             "byte-count",
-            "how many bytes does each copy of this phase bring, and how many were announced?",
+            "how many bytes does each copy of this phase transfer, and how many were expected?",
         ),
         FindingKind::MbarrierTouched(_) | FindingKind::InvalidMbarrier(_) => (
             "mbarrier-misuse",
@@ -242,27 +241,26 @@ fn advice(finding: &Finding) -> (&'static str, &'static str) {
         ),
         FindingKind::InvalidBulkCopy(_) => (
             "invalid-bulk-copy",
-            "which rule of TMA does the message name, and what do the box and the address say of it?",
+            "which rule of TMA does the message name, and do the box and the address follow it?",
         ),
         FindingKind::ExitedBlock(_) | FindingKind::InvalidCluster(_) => (
             "exited-block",
-            "what holds a block of the cluster back from its exit while others still use its shared memory?",
+            "what keeps a block of the cluster from exiting while others still use its shared memory?",
         ),
-        FindingKind::InvalidCall(_) | FindingKind::InvalidRegisters(_) => (
-            NO_MISTAKE,
-            "the message names the limit: what asks for more?",
-        ),
+        FindingKind::InvalidCall(_) | FindingKind::InvalidRegisters(_) => {
+            (NO_MISTAKE, "the message names the limit: what exceeds it?")
+        }
     }
 }
 
-/// Which order is missing: what these two accesses are, and which of them came first.
+/// Which ordering is missing, judged by the kinds of the two accesses and by which came first.
 fn race(conflict: &Conflict, location: &Location) -> (&'static str, &'static str) {
     use AccessKind::{AsyncRead, AsyncWrite, Read, Write};
     if conflict.space == Space::Global && (conflict.access, conflict.other_access) == (Write, Write)
     {
         return (
             "race-in-global-memory",
-            "two threads write this element: which tile does each block take, which elements each thread, and do two of them get the same?",
+            "two threads write this element: which tile does each block compute, which elements does each thread compute, and do any two get the same?",
         );
     }
     if conflict.space == Space::Global {
@@ -278,34 +276,34 @@ fn race(conflict: &Conflict, location: &Location) -> (&'static str, &'static str
     match (first, second) {
         (Write, Write) => (
             "two-in-one-place",
-            "two threads write the same bytes: does the formula for the address give two elements one place?",
+            "two threads write the same bytes: does the address formula map two elements to the same place?",
         ),
         (AsyncWrite, AsyncWrite) => (
             "two-in-one-place",
-            "two copies write the same bytes: does the formula for the address give two chunks one place, or begins a copy to a place \
-             before the one before has been waited for?",
+            "two copies write the same bytes: does the address formula map two chunks to the same place, or does a copy to a place begin \
+             before the previous one is complete?",
         ),
         (AsyncWrite, Write) | (Write, AsyncWrite) if of_one_line(conflict, location) => (
             "two-in-one-place",
-            "two copies write the same bytes: does the formula for the address give two chunks one place, and does each stay in its row?",
+            "two copies write the same bytes: does the address formula map two chunks to the same place, and does each stay in its row?",
         ),
         (AsyncWrite, Write) | (Write, AsyncWrite) => (
             "cp-async-wait",
-            "a copy to these bytes may still be in flight while they are written: what waits for the copy, or do both have the same place?",
+            "a copy to these bytes may still be in flight while they are written: what waits for the copy, or do the two share a place by mistake?",
         ),
-        // Engines read asynchronously: TMA brings what `wgmma` takes.
+        // Both are asynchronous: TMA writes what `wgmma` reads.
         (AsyncWrite, AsyncRead) | (AsyncRead, AsyncWrite) => (
             "bulk-wait",
-            "what is waited for before this is read, and what holds the next copy back until it has been read?",
+            "what does the reader wait for, and what delays the next copy until these bytes have been read?",
         ),
-        // Copies land late here, so that which of the two came first says nothing.
+        // In this mode copies land late, so the order of the two accesses is not informative.
         (AsyncWrite, Read) | (Read, AsyncWrite) => (
             "cp-async-wait",
             "which wait and which barrier come between the copy and the read; and between the read and the next copy to this place?",
         ),
         (Read | AsyncRead, Write) => (
             "race-before-the-copy",
-            "these bytes are overwritten while they may still be read: what holds the next copy back until all have read?",
+            "these bytes are overwritten while they may still be read: what delays the next copy until all threads have read them?",
         ),
         _ => (
             "race-after-the-copy",

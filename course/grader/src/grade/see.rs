@@ -1,6 +1,6 @@
-//! Where a mistake can be watched: the book steps through a kernel that has it.
+//! Where a mistake can be watched: a page of the book steps through a kernel that has it.
 
-/// Anchors of the book's page of mistakes, and the kernel by which that page shows the mistake.
+/// Anchors on the book's page of mistakes, and the kernel that demonstrates each.
 const KERNELS: [(&str, &str); 11] = [
     ("out-of-bounds", "reads_past_the_end_of_b"),
     ("misaligned", "misaligned_float4"),
@@ -15,7 +15,7 @@ const KERNELS: [(&str, &str); 11] = [
     ("deadlock", "producer_waits_for_the_other_parity"),
 ];
 
-/// The page of the book and its fragment; none of a mistake that no kernel of the book has.
+/// The page of the book with its fragment; none if no kernel of the book has the mistake.
 pub fn page(mistake: &str) -> Option<String> {
     let (_, kernel) = KERNELS.iter().find(|(anchor, _)| *anchor == mistake)?;
     Some(format!("stepper.html#kernel={kernel}&at=finding"))
@@ -25,7 +25,7 @@ pub fn page(mistake: &str) -> Option<String> {
 mod tests {
     use super::*;
 
-    /// The page of mistakes shows each mistake by the same kernel.
+    /// The page of mistakes demonstrates each mistake with the same kernel.
     #[test]
     fn kernels_are_those_of_the_page_of_mistakes() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../book/src/mistakes.md");

@@ -1,4 +1,4 @@
-//! A grade in a terminal.
+//! Formats a grade for a terminal.
 use std::iter;
 
 use layout::show::wrap;
@@ -13,7 +13,7 @@ pub fn text(grade: &Grade, book: &str) -> String {
         let lines = item.why.iter().map(|why| why.replace('\n', " "));
         let lines = lines.flat_map(|why| wrap(&why, WIDEST));
         let numbers = [item.name.clone(), points(item.points), points(item.of)];
-        // Only the first line has them.
+        // Only the first line has numbers.
         let cells = iter::once(numbers).chain(iter::repeat_with(Default::default));
         for (why, [name, got, of]) in lines.zip(cells) {
             rows.push(vec![name, why, got, of]);
@@ -39,10 +39,10 @@ pub fn text(grade: &Grade, book: &str) -> String {
     out + &format!("\n{}\n", provenance(grade))
 }
 
-/// Columns of a table's cell that holds sentences.
+/// Width of a table cell that contains sentences.
 const WIDEST: usize = 90;
 
-/// What a student can act on.
+/// Formats a complaint.
 pub fn one(complaint: &Complaint, book: &str) -> String {
     let read = complaint.read(book);
     let mut out = format!(
@@ -55,7 +55,7 @@ pub fn one(complaint: &Complaint, book: &str) -> String {
     out
 }
 
-/// Whether they suffice, if they do not.
+/// The verdict, if the grade did not pass.
 pub fn verdict(grade: &Grade) -> String {
     match grade.passed() {
         true => String::new(),
@@ -63,17 +63,17 @@ pub fn verdict(grade: &Grade) -> String {
     }
 }
 
-/// What the points belong to.
+/// What the grade is based on.
 pub fn provenance(grade: &Grade) -> String {
     let evidence = &grade.evidence;
     let hidden = match (&evidence.secret, &evidence.compiler) {
         (Some(secret), Some(_)) => format!("hidden sizes from secret {secret}"),
         (Some(secret), None) => format!("questions from secret {secret}"),
         (None, Some(_)) => {
-            "no secret: hidden sizes that anybody can find out, not those of a grade that counts"
+            "no secret: hidden sizes that anyone can find out, not those of the grade that counts"
                 .into()
         }
-        (None, None) => "no secret: the questions that everybody has".into(),
+        (None, None) => "no secret: the public questions".into(),
     };
     let compiler = evidence.compiler.as_deref();
     format!(
@@ -84,7 +84,7 @@ pub fn provenance(grade: &Grade) -> String {
     )
 }
 
-/// At most two digits after the point.
+/// Formats points with at most two decimals.
 pub fn points(points: f64) -> String {
     let text = format!("{points:.2}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()

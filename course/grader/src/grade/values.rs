@@ -10,10 +10,10 @@ use super::{diagnosis, sanitizer};
 pub const PUBLIC: &str = "values at public sizes";
 pub const HIDDEN: &str = "values at hidden sizes";
 
-/// A line of the table: its name, the points that it can have and has, and why.
+/// A row of the table: name, available points, achieved points, and reasons.
 pub type Line = (&'static str, f64, f64, Vec<String>);
 
-/// The points for public and for hidden sizes, and what is wrong.
+/// The points for public and hidden sizes, and complaints.
 pub fn judge<'a>(all: &LaunchResults<'a>, faults: &Judged<'a>) -> (Vec<Line>, Judged<'a>) {
     let mut judged = Judged::new();
     let mut items = Vec::new();
@@ -21,7 +21,7 @@ pub fn judge<'a>(all: &LaunchResults<'a>, faults: &Judged<'a>) -> (Vec<Line>, Ju
         let of = all.rubric.points.values / 2.0;
         let is_it = |launch: &PlannedLaunch| launch.is_public() == public;
         let wanted = all.planned.iter().filter(|launch| is_it(launch)).count();
-        // Only public sizes are launched: hidden ones have no line.
+        // If only public sizes are launched, there is no row for hidden ones.
         if wanted == 0 {
             continue;
         }
@@ -48,7 +48,7 @@ pub fn judge<'a>(all: &LaunchResults<'a>, faults: &Judged<'a>) -> (Vec<Line>, Ju
     (items, judged)
 }
 
-/// A word that was only moved: its bits count.
+/// A word that was only moved: compare its bits.
 fn word(one: &Launched, row: u32, column: u32, want: f64) -> String {
     let padded = one.problem.padded;
     let got = one.c.get((row * padded.m + column) as usize);
@@ -73,18 +73,18 @@ fn not_launched<'a>(
         return judged.closed(all, launch, "the kernel was stopped");
     }
     let what = format!("{}: {}", all.label(launch), why_stopped(error));
-    // It ran for longer than any honest kernel.
+    // It ran longer than any honest kernel.
     let endless = matches!(
         error,
         Error::Emulator(emulator::Error::InstructionLimit { .. })
     );
     let (hint, mistake) = match endless {
         true => (
-            "does every loop come to its end, and how often does each go round?",
+            "does every loop end, and how many iterations does each have?",
             "deadlock",
         ),
         false => (
-            "the message names what there is too much of: what asks for it?",
+            "the message names the limit: what exceeds it?",
             "not-launched",
         ),
     };
@@ -129,7 +129,7 @@ fn wrong_values<'a>(
     }
     let findings = &one.run.findings;
     let fault = findings.iter().find(|finding| finding.is_fatal());
-    // What nobody wrote is read where an address is wrong: which one, the numbers may tell.
+    // A read of uninitialized memory may be due to a wrong address; the numbers may tell which.
     let by_address = |kind: &FindingKind| matches!(kind, FindingKind::Uninitialised(_));
     let by_address = findings.iter().all(|finding| by_address(&finding.kind));
     let cause = match fault.is_none() && by_address {
@@ -138,15 +138,14 @@ fn wrong_values<'a>(
     };
     let (hint, mistake): (String, String) = if let Some(fault) = fault {
         (
-            "a fault ended the launch before C was written: see what the sanitizer says of it"
-                .to_owned(),
+            "a fault ended the launch before C was written: see the sanitizer's finding".to_owned(),
             sanitizer::mistake(fault).to_owned(),
         )
     } else if let Some(cause) = cause {
         what += &format!("\n  {}", cause.what);
         judged.explains = true;
         let wrong = &all.rubric.wrong;
-        // A fragment may be wrong because its bytes are elsewhere: the assignment says what is likely here.
+        // A fragment may be wrong because its source bytes are misplaced; the rubric says which mistake is likely.
         let is_likely = !["wrong-fragment", super::NO_MISTAKE].contains(&&*wrong.mistake);
         match cause.mistake {
             "wrong-fragment" if is_likely => (wrong.hint.clone(), wrong.mistake.clone()),

@@ -1,19 +1,19 @@
-//! What the compiler warns of in a kernel that is short of points: such a line may be the cause.
+//! Compiler warnings of a kernel with missing points: the line of a warning may be the cause.
 use std::path::Path;
 
 use harness::{Compile, Error, compile_text, name_in_ptx, ptx_file};
 
 use super::Complaint;
 
-/// Numbers of the warnings that are mistakes nearly always: a division by zero, an operation out of range, a statement that is
-/// never reached, an expression without an effect, an unsigned number that is compared with zero, a variable that is used before
-/// it has a value, a function that returns nothing.
+/// Warnings that almost always indicate a mistake: division by zero, operation out of range, unreachable statement,
+/// expression without effect, comparison of an unsigned number with zero, variable used before it is set, function
+/// without a return value.
 const NUMBERS: &str = "39,61,111,174,186,549,940";
 
-/// Lines of the compiler's that are shown.
+/// The most lines of warnings that are shown.
 const SHOWN: usize = 12;
 
-/// The kernel compiled once more, with these warnings as errors: so they come by the way of errors, from the sandbox, too.
+/// Compiles the kernel again with these warnings as errors, because the sandbox, too, returns errors.
 pub fn of(
     (file, text): (&str, &str),
     arch: &str,
@@ -33,14 +33,14 @@ pub fn of(
             .filter(|line| !line.trim().is_empty())
             .take(SHOWN)
             .collect();
-        let hint = "the kernel compiles all the same, and may be wrong for this reason: begin here";
+        let hint = "the kernel compiles nevertheless, and this may be why it is wrong: begin here";
         let what = format!("the compiler warns:\n{}", lines.join("\n"));
         return Some(Complaint::new(what, hint, "compiler-warning"));
     }
     None
 }
 
-/// Its messages if it does not.
+/// The compiler's messages if the kernel does not compile.
 fn compiles(
     file: &str,
     text: &str,

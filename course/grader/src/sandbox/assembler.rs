@@ -1,5 +1,5 @@
-//! Assembles strangers' PTX: `ptxas` and `nvdisasm` are programs of their own, so here files can be read and programs started,
-//! but only those that the two need, and nothing can be written but into one folder.
+//! Assembles untrusted PTX. `ptxas` and `nvdisasm` are separate programs, so this process may read files and start
+//! programs, but only those that the two need, and it can write to a single folder only.
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::{env, io};
@@ -10,7 +10,7 @@ use harness::tools::{self, NVDISASM, PTXAS};
 use super::lockdown::ToolsLock;
 use super::{Answer, Limits, Request};
 
-/// Answers one request, from stdin to stdout. What is written goes into the folder for temporary files.
+/// Serves one request, from stdin to stdout. Temporary files are written to the folder for temporary files.
 ///
 /// # Errors
 /// If the answer cannot be written.
@@ -34,7 +34,7 @@ fn answer(limits: Limits) -> Result<Answer> {
     assemble(&ptxas, &nvdisasm, &lock)
 }
 
-/// The lock is what this takes: there is no other way to the request.
+/// Takes the lock as an argument: the request cannot be read without it.
 fn assemble(ptxas: &Path, nvdisasm: &Path, _: &ToolsLock) -> Result<Answer> {
     let mut request = Vec::new();
     io::stdin().lock().read_to_end(&mut request)?;

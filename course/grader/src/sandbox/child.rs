@@ -1,4 +1,4 @@
-//! Inside: libraries and headers are loaded, then the lock is taken, and only then is the kernel read.
+//! The child process: loads libraries and headers, then takes the lock, and only then reads the kernel.
 use std::io::{Read, Write};
 use std::{env, io};
 
@@ -8,16 +8,16 @@ use harness::{Compile, Error, Nvrtc};
 use super::lockdown::Lock;
 use super::{Answer, Limits, Request, compiler_log};
 
-/// Compiled before the lock is taken, so that NVRTC has looked up what it looks up once, and once by the process that asks
-/// whether all is well.
+/// Compiled before the lock is taken, so that NVRTC has read the files that it reads once; and also by the parent, to
+/// test the sandbox.
 pub const TRUSTED: &str = "extern \"C\" __global__ void kernel() {}";
-/// What it is called.
+/// Its name.
 pub const TRUSTED_NAME: &str = "/trusted.cu";
 
-/// The messages of a compiler that fill more than this say nothing new.
+/// The limit of the compiler's messages; beyond it they say nothing new.
 const MOST_LOG: usize = 64 << 10;
 
-/// Answers one request, from stdin to stdout.
+/// Serves one request, from stdin to stdout.
 ///
 /// # Errors
 /// If the answer cannot be written.
@@ -33,13 +33,13 @@ fn answer(limits: Limits) -> Result<Answer> {
     let mut nvrtc = Nvrtc::find()?;
     nvrtc.hold_headers()?;
     Compile::compile(&nvrtc, TRUSTED, TRUSTED_NAME, &[])?;
-    // Where NVRTC names the current folder, it names none.
+    // NVRTC may name the current folder, so make it a meaningless one.
     env::set_current_dir("/")?;
     let lock = Lock::take(limits)?;
     compile(&nvrtc, &lock)
 }
 
-/// The lock is what this takes: there is no other way to the request.
+/// Takes the lock as an argument: the request cannot be read without it.
 fn compile(nvrtc: &Nvrtc, _: &Lock) -> Result<Answer> {
     let mut request = Vec::new();
     io::stdin().lock().read_to_end(&mut request)?;

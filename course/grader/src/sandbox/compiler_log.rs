@@ -1,10 +1,10 @@
-//! The compiler's messages about the kernel. Those about other files may quote what a student is not to see; behind the
-//! lock no file can be read, and should that ever fail, this is a second safeguard.
+//! Keeps only the compiler's messages about the kernel. Messages about other files may quote something that a student
+//! must not see. Under the lock no file can be read; should that ever fail, this is a second safeguard.
 //!
-//! A message is a line `FILE(LINE): …` and all that follows up to the next such line: quoted source, a caret, in which
-//! instantiation it happened. The lines that sum all up at the end belong to none.
+//! A message is a line `FILE(LINE): …` and everything up to the next such line: quoted source, a caret, the template
+//! instantiation. The summary at the end belongs to no message.
 
-/// The messages about the file of this name; a last line says how many others there were.
+/// The messages about the file of this name; a last line counts the others.
 pub fn about(name: &str, log: &str) -> String {
     let mut kept = String::new();
     let mut others = 0;
@@ -26,7 +26,7 @@ pub fn about(name: &str, log: &str) -> String {
     }
 }
 
-/// The file that a message beginning with this line is about. Quoted source is indented.
+/// The file named by a line that begins a message. Quoted source is indented.
 fn head(line: &str) -> Option<&str> {
     if line.starts_with(char::is_whitespace) {
         return None;

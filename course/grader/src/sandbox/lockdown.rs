@@ -1,6 +1,6 @@
-//! What a process under the lock can still do: compute, take memory up to a limit, read and write the pipes that it
-//! has, and end. The kernel of Linux enforces it, twice over: landlock refuses every file, and
-//! seccomp every call that names one, with all others that a compiler has no use for. Resource limits bound the rest.
+//! What a locked process can still do: compute, allocate memory up to a limit, use its open pipes, and exit. The Linux
+//! kernel enforces this twice: landlock denies access to every file, and seccomp denies every call that names a file
+//! and all others that a compiler does not need. Resource limits bound the rest.
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -17,52 +17,53 @@ use seccompiler::{
 
 use super::{Limits, REMEDY};
 
-/// Shows that this process is locked for the rest of its life.
+/// Proof that this process is locked for the rest of its life.
 pub struct Lock(());
 
 impl Lock {
-    /// Locks this process, and tries the lock.
+    /// Locks this process and tests the lock.
     ///
     /// # Errors
-    /// If any of it cannot be had.
+    /// If any part of it is not available.
     pub fn take(limits: Limits) -> Result<Self> {
-        // Landlock binds the thread that asks and those that it starts.
+        // Landlock restricts the calling thread and threads that it starts later.
         let threads = fs::read_dir("/proc/self/task")
-            .context("/proc is not there")?
+            .context("cannot read /proc")?
             .count();
         ensure!(
             threads == 1,
             "{threads} threads run before the lock is taken"
         );
-        no_files().with_context(|| format!("landlock is not to be had; {REMEDY}"))?;
+        no_files().with_context(|| format!("landlock is not available; {REMEDY}"))?;
         ensure!(
             denied(fs::read_dir("/")) && denied(fs::File::open("/proc/self/exe")),
-            "landlock is there and lets files be opened; {REMEDY}"
+            "landlock is enabled, but files can be opened; {REMEDY}"
         );
-        bounded(limits).context("limits of resources are not to be had")?;
-        few_calls().with_context(|| format!("seccomp is not to be had; {REMEDY}"))?;
+        bounded(limits).context("resource limits cannot be set")?;
+        few_calls().with_context(|| format!("seccomp is not available; {REMEDY}"))?;
         ensure!(
             fs::metadata("/").is_err(),
-            "seccomp is there and lets files be looked at; {REMEDY}"
+            "seccomp is enabled, but files can be examined; {REMEDY}"
         );
         Ok(Self(()))
     }
 }
 
-/// Shows that this process, and those that it starts, write to one folder only and read little.
+/// Proof that this process and its children can write to one folder only and read only a few.
 pub struct ToolsLock(());
 
-/// Where the system's libraries are, and what a program opens that has no input.
+/// System libraries, and what a program opens as empty input.
 const SYSTEM: [&str; 5] = ["/usr", "/lib", "/lib64", "/etc/ld.so.cache", "/dev/null"];
 
-/// The largest file that may be written: machine code of a kernel has some hundred KiB.
+/// The size limit of a written file: a kernel's machine code has some hundred KiB.
 const MOST_FILE: u64 = 64 << 20;
 
 impl ToolsLock {
-    /// Locks this process, and tries the lock: these folders may be read and their programs run, and `scratch` may be written to.
+    /// Locks this process and tests the lock: these folders may be read and their programs run, and `scratch` may be
+    /// written to.
     ///
     /// # Errors
-    /// If any of it cannot be had.
+    /// If any part of it is not available.
     pub fn take(limits: Limits, readable: &[PathBuf], scratch: &Path) -> Result<Self> {
         let read = SYSTEM.into_iter().map(Path::new);
         let read = read.chain(readable.iter().map(PathBuf::as_path));
@@ -73,11 +74,11 @@ impl ToolsLock {
                     .add_rules(path_beneath_rules(read, AccessFs::from_read(ABI::V1)))?
                     .add_rules(path_beneath_rules(written, AccessFs::from_all(ABI::V1)))?)
             })
-            .with_context(|| format!("landlock is not to be had; {REMEDY}"))?;
+            .with_context(|| format!("landlock is not available; {REMEDY}"))?;
         enforce(ruleset)?;
         ensure!(
             denied(fs::read_dir("/")) && denied(fs::File::open("/proc/self/status")),
-            "landlock is there and lets files be opened; {REMEDY}"
+            "landlock is enabled, but files can be opened; {REMEDY}"
         );
         let seconds = u64::from(limits.seconds);
         let bytes = u64::from(limits.mebibytes) << 20;
@@ -87,7 +88,7 @@ impl ToolsLock {
             (Resource::Fsize, MOST_FILE, MOST_FILE),
             (Resource::Core, 0, 0),
         ])
-        .context("limits of resources are not to be had")?;
+        .context("resource limits cannot be set")?;
         Ok(Self(()))
     }
 }
@@ -96,13 +97,13 @@ fn denied<T>(tried: std::io::Result<T>) -> bool {
     tried.is_err_and(|error| error.kind() == std::io::ErrorKind::PermissionDenied)
 }
 
-/// No file below any folder may be opened, executed, made or removed. That much every landlock has, and is
-/// required; what later ones add is taken where it is there.
+/// Denies opening, executing, creating and removing files everywhere. Every landlock version can do this, so it is
+/// required; restrictions of newer versions are used if available.
 fn no_files() -> Result<()> {
     enforce(ruleset()?)
 }
 
-/// What every access is asked of.
+/// A ruleset that handles all kinds of access.
 fn ruleset() -> Result<RulesetCreated> {
     Ok(Ruleset::default()
         .set_compatibility(CompatLevel::HardRequirement)
@@ -131,12 +132,12 @@ fn bounded(limits: Limits) -> Result<()> {
         (Resource::Fsize, 0, 0),
         (Resource::Core, 0, 0),
         (Resource::Nproc, 0, 0),
-        // Pipes could still be opened through /proc, which landlock lets pass.
+        // Landlock does not prevent pipes from being opened through /proc.
         (Resource::Nofile, 0, 0),
     ])
 }
 
-/// Of each resource a limit that ends a program's calls, and one beyond it.
+/// Sets for each resource a soft limit, at which calls fail, and a hard limit.
 fn set_limits(limits: &[(Resource, u64, u64)]) -> Result<()> {
     for &(resource, soft, hard) in limits {
         let limit = Rlimit {
@@ -148,11 +149,11 @@ fn set_limits(limits: &[(Resource, u64, u64)]) -> Result<()> {
     Ok(())
 }
 
-/// All other calls answer that there is no such file, which is what a compiler knows how to report.
+/// All other calls fail with "no such file", which a compiler knows how to report.
 fn few_calls() -> Result<()> {
     let mut rules: std::collections::BTreeMap<i64, Vec<SeccompRule>> =
         ALLOWED.iter().map(|&call| (call, Vec::new())).collect();
-    // NVRTC raises its own stack, and nothing else.
+    // NVRTC raises its own stack limit, and no other.
     let is = |argument, value| {
         SeccompCondition::new(argument, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, value)
     };
@@ -168,7 +169,7 @@ fn few_calls() -> Result<()> {
     Ok(apply_filter_all_threads(&filter)?)
 }
 
-/// Memory, time, the pipes that are open, the end.
+/// Calls for memory, time, open pipes, and exit.
 const ALLOWED: &[i64] = &[
     libc::SYS_read,
     libc::SYS_write,

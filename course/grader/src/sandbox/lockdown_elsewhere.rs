@@ -1,12 +1,12 @@
-//! Where no process can be locked.
+//! Systems on which a process cannot be locked.
 use super::{Limits, REMEDY};
 
 use std::path::{Path, PathBuf};
 
-/// There is none.
+/// Has no values.
 pub enum Lock {}
 
-/// Nor of this.
+/// Has no values.
 pub enum ToolsLock {}
 
 impl ToolsLock {

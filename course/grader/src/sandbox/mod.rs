@@ -1,11 +1,11 @@
-//! Compiles strangers' kernels: in a process of its own that, by the time it reads the kernel, can open no file, start
-//! nothing and talk to nobody, with bounded time, memory and output.
+//! Compiles untrusted kernels in a child process. Before it reads the kernel, it gives up the ability to open files,
+//! start programs and communicate; its time, memory and output are limited.
 //!
 //! | file | what it answers |
 //! | --- | --- |
-//! | `mod` | what happens outside: who is started, how long may it take, what may it answer? |
-//! | `child` | what happens inside, and in which order? |
-//! | `assembler` | the same for ptxas, which is a program of its own |
+//! | `mod` | what does the parent do: which process, how much time, how much output? |
+//! | `child` | what does the child do, and in which order? |
+//! | `assembler` | the same for ptxas, which is a separate program |
 //! | `lockdown` | what can the process still do? |
 //! | `compiler_log` | which of the compiler's messages are about the kernel? |
 pub(crate) mod assembler;
@@ -31,17 +31,17 @@ use harness::{Compile, Error};
 use serde::{Deserialize, Serialize};
 use wait_timeout::ChildExt;
 
-/// What to do where there is no lock.
-const REMEDY: &str = "take Linux 5.13 or later on x86-64 or arm64 with landlock enabled (`lsm=landlock,…` at boot); a \
-    container or virtual machine of such a Linux will do, and so does the dev container of an exported course";
+/// What to do if the lock is not available.
+const REMEDY: &str = "use Linux 5.13 or later on x86-64 or arm64 with landlock enabled (`lsm=landlock,…` at boot); a \
+    container or virtual machine with such a Linux works, too, and so does the dev container of an exported course";
 
-/// What a kernel's text may have.
+/// The size limit of a kernel's source.
 const MOST_SOURCE: usize = 1 << 20;
 
-/// What the compiler may answer: more PTX than this the emulator refuses anyway.
+/// The size limit of the compiler's output; the emulator rejects more PTX than this anyway.
 const MOST_ANSWER: u64 = 16 << 20;
 
-/// By these the libraries are found, and by nothing else of the environment.
+/// The only environment variables that are passed on: they locate the libraries.
 const VARIABLES: [&str; 5] = [
     "GEMM_NVRTC",
     "VIRTUAL_ENV",
@@ -50,10 +50,10 @@ const VARIABLES: [&str; 5] = [
     "LD_LIBRARY_PATH",
 ];
 
-/// What a compilation may take.
+/// Limits of a compilation.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Seconds of computing; twice as many pass at most, and two more.
+    /// CPU seconds; the wall-clock limit is twice as many plus two.
     pub seconds: u32,
     /// MiB of memory.
     pub mebibytes: u32,
@@ -70,7 +70,7 @@ impl Default for Limits {
 
 /// A compiler in a sandbox.
 pub struct Sandboxed {
-    /// With these arguments it calls [`child::serve`], with these limits.
+    /// With these arguments it calls [`child::serve`] with these limits.
     program: PathBuf,
     arguments: Vec<String>,
     limits: Limits,
@@ -86,19 +86,19 @@ struct Request {
 
 #[derive(Serialize, Deserialize)]
 enum Answer {
-    /// Nothing was compiled: there is no lock, or no compiler.
+    /// Nothing was compiled: the lock or the compiler is missing.
     Cannot(String),
-    /// Under the lock.
+    /// Compiled under the lock.
     Compiled { version: (u32, u32), ptx: String },
-    /// Under the lock of [`assembler`].
+    /// Assembled under the lock of [`assembler`].
     Assembled(String),
-    /// Under the lock; what the kernel does wrong.
+    /// Rejected under the lock; the errors in the kernel.
     Refused(String),
 }
 
 impl Sandboxed {
-    /// Starts this program, with these arguments, for each kernel; it is to compile within these limits. It compiles a
-    /// line once, so that a sandbox or a compiler that is missing shows here.
+    /// Starts this program with these arguments for each kernel; it must respect these limits. Compiles a trivial
+    /// kernel first, so that a missing sandbox or compiler is reported here.
     ///
     /// # Errors
     /// [`Error::Locked`], which says what to do.
@@ -131,7 +131,7 @@ impl Sandboxed {
         }
     }
 
-    /// With a folder that may be written to, the request is one to assemble.
+    /// Sends a request; with a folder to write to, it is one to assemble.
     fn ask(&self, request: &Request, scratch: Option<&Path>) -> Result<Answer, Error> {
         let variables = VARIABLES.map(|name| Some((name, env::var_os(name)?)));
         let mut command = Command::new(&self.program);
@@ -156,16 +156,16 @@ impl Sandboxed {
                 MOST_ANSWER >> 20
             ))),
             Some(status) if status.success() => serde_json::from_slice(&answer)
-                .map_err(|_| cannot(format!("{} is no ladder", self.program.display()))),
+                .map_err(|_| cannot(format!("{} is not the ladder", self.program.display()))),
             Some(status) => Err(self.stopped(status)),
         }
     }
 
-    /// What a compilation that did not come to its end tells the student.
+    /// The message for a student whose compilation did not finish.
     fn stopped(&self, status: ExitStatus) -> Error {
         match signal(status) {
             Some(24) => refused(self.too_slow()),
-            // SIGKILL: a second after SIGXCPU, or by a system that is short of memory.
+            // SIGKILL: a second after SIGXCPU, or from a system that is short of memory.
             Some(9) => refused(format!(
                 "compilation was stopped: it took more than {} s, or more memory than the system had left; {ENDLESS}",
                 self.limits.seconds
@@ -174,7 +174,7 @@ impl Sandboxed {
                 "compilation was stopped: the compiler ran out of its stack or of its {} MiB of memory (signal {number}); {ENDLESS}",
                 self.limits.mebibytes
             )),
-            // The command itself failed: it does not know what it was asked, so it is another ladder.
+            // The command itself failed: it does not understand the request, so it is another version.
             None => cannot(format!(
                 "{} ended with {status}; build it again",
                 self.program.display()
@@ -190,14 +190,13 @@ impl Sandboxed {
     }
 }
 
-const ENDLESS: &str =
-    "does a template, a macro, a constexpr loop or an #include go on without end?";
+const ENDLESS: &str = "is there a template, macro, constexpr loop or #include without end?";
 
 impl Compile for Sandboxed {
     fn compile(&self, source: &str, name: &str, options: &[String]) -> Result<String, Error> {
         let bytes = source.len();
         if bytes > MOST_SOURCE {
-            let log = format!("it has {bytes} bytes, and {MOST_SOURCE} are allowed");
+            let log = format!("it has {bytes} bytes, but only {MOST_SOURCE} are allowed");
             return Err(named(name, log));
         }
         let request = Request {
@@ -238,7 +237,7 @@ impl Compile for Sandboxed {
     }
 }
 
-/// The kernel is at fault.
+/// An error of the kernel.
 fn refused(log: String) -> Error {
     named("", log)
 }
@@ -250,13 +249,13 @@ fn named(name: &str, log: String) -> Error {
     }
 }
 
-/// The machine is at fault.
+/// An error of the machine.
 fn cannot(why: String) -> Error {
-    Error::Locked(format!("kernels of others cannot be compiled here: {why}"))
+    Error::Locked(format!("untrusted kernels cannot be compiled here: {why}"))
 }
 
-/// Runs it to its end or for so long. It is gone afterwards in any case. Returns how it ended, `None` if it had to be
-/// killed, and what it had written by then: at most a byte more than [`MOST_ANSWER`].
+/// Runs a process until it ends or the time is over; either way, it no longer exists afterwards. Returns its exit
+/// status, `None` if it had to be killed, and its output: at most one byte more than [`MOST_ANSWER`].
 fn run(
     mut command: Command,
     request: Vec<u8>,
@@ -264,7 +263,7 @@ fn run(
 ) -> std::io::Result<(Option<ExitStatus>, Vec<u8>)> {
     let mut child = command.spawn()?;
     let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
-    // A child that does not read leaves a broken pipe, and its exit says why.
+    // A child that does not read breaks the pipe; its exit status explains why.
     let writer = thread::spawn(move || stdin.map(|mut stdin| stdin.write_all(&request)));
     // Output beyond `MOST_ANSWER` is cut off: the pipe is closed then.
     let reader = thread::spawn(move || {
@@ -277,7 +276,7 @@ fn run(
         child.kill()?;
         child.wait()?;
     }
-    // Its ends of the pipes are closed, so both threads come to theirs.
+    // The child's ends of the pipes are closed, so both threads finish.
     let answer = reader.join();
     let _ = writer.join();
     Ok((status?, answer.unwrap_or_else(|_| Ok(Vec::new()))?))

@@ -1,4 +1,4 @@
-//! Carries events and actions between the state and the world: threads send, this one decides.
+//! Connects the state with the outside world: threads send events, and this thread acts on them.
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::mpsc;
@@ -16,19 +16,19 @@ use crate::submission::name;
 pub struct Watch<'a> {
     /// The assignment's folder.
     pub assignment: PathBuf,
-    /// What is handed in.
+    /// The submitted file.
     pub file: PathBuf,
-    /// Makes the process that grades it, and reports a line of JSON for each stage.
+    /// Creates the process that grades it, and reports a line of JSON for each stage.
     pub process: &'a dyn Fn() -> Result<Command>,
 }
 
-/// Grades now and whenever the file changes, until the student quits.
+/// Grades at once and whenever the file changes, until the student quits.
 ///
 /// # Errors
-/// If the file cannot be watched, a run not be started, or the terminal not be written to.
+/// If the file cannot be watched, a run cannot be started, or the terminal cannot be written to.
 pub fn watch(watch: &Watch) -> Result<()> {
     let (to, events) = mpsc::channel();
-    // An assignment of a teacher's own may have no hints; what is wrong with those that it has is said.
+    // An assignment need not have hints; if it has, errors in them are reported.
     let hints = match watch.assignment.join(super::hints::FILE).exists() {
         true => Some(Hints::read(&watch.assignment)?),
         false => None,
@@ -54,7 +54,7 @@ pub fn watch(watch: &Watch) -> Result<()> {
                 }
             }
         }
-        // There is always a sender: the one here.
+        // There is always a sender, the one here.
         actions = state.update(
             events
                 .recv()

@@ -1,4 +1,4 @@
-//! When a file was saved.
+//! Detects that a file was saved.
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::Sender;
 use std::time::Duration;
@@ -11,13 +11,13 @@ use sha2::{Digest, Sha256};
 use super::state::Event;
 use crate::submission::BESIDE;
 
-/// A save is several events: an editor empties a file and writes it, or writes another and renames it.
+/// A save consists of several events: an editor truncates a file and writes it, or writes another and renames it.
 const SETTLED: Duration = Duration::from_millis(50);
 
-/// Where the system tells of no events, files are looked at so often.
+/// How often files are polled on systems without events.
 const POLLED: Duration = Duration::from_millis(300);
 
-/// Says when a file's content changes, for as long as it is there.
+/// Reports when a file's content changes, until dropped.
 pub enum Saved {
     Told(
         #[expect(dead_code, reason = "it watches until it is dropped")]
@@ -27,7 +27,7 @@ pub enum Saved {
 }
 
 impl Saved {
-    /// Watches a kernel and the predictions beside it: their folder, since editors put new files in their places.
+    /// Watches a kernel and the predictions beside it. It watches their folder, since editors replace files.
     ///
     /// # Errors
     /// If the folder cannot be watched.
@@ -61,13 +61,13 @@ impl Saved {
     }
 }
 
-/// What is done when something happens in the folder.
+/// Handles an event in the folder.
 fn changed(file: &Path, to: Sender<Event>) -> impl FnMut(DebounceEventResult) + Send + 'static {
     let file = file.to_owned();
     let mut before = content(&file);
     move |_| {
         let now = content(&file);
-        // To open or to touch a file is no change, and one that is just being replaced will be there soon.
+        // Opening or touching a file changes nothing, and one that is just being replaced will soon exist again.
         if now.0.is_some() && now != before {
             before = now;
             let _ = to.send(Event::FileChanged);
@@ -77,7 +77,7 @@ fn changed(file: &Path, to: Sender<Event>) -> impl FnMut(DebounceEventResult) + 
 
 type Hash = Option<Vec<u8>>;
 
-/// Of the kernel and of what is stored beside it.
+/// Hash of the kernel and the files that belong to it.
 fn content(file: &Path) -> (Hash, [Hash; BESIDE.len()]) {
     let hash = |path: PathBuf| {
         let bytes = std::fs::read(path).ok()?;

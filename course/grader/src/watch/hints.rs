@@ -1,26 +1,26 @@
-//! `hints.toml`: three hints to an assignment, each nearer to the answer than the one before.
+//! `hints.toml`: three hints for an assignment, each closer to the answer than the one before.
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 use serde::Deserialize;
 
-/// What the file is called in an assignment's folder.
+/// The file's name in an assignment's folder.
 pub const FILE: &str = "hints.toml";
 
-/// Three hints to an assignment.
+/// The three hints for an assignment.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct Hints {
     /// A question that points at the cause.
     pub question: String,
-    /// What is at work, by the name that it has in the book.
+    /// The effect, by its name in the book.
     pub mechanism: String,
-    /// All but the code.
+    /// Everything but the code.
     pub nearly: String,
 }
 
 impl Hints {
-    /// Those of an assignment's folder.
+    /// Reads the hints in an assignment's folder.
     ///
     /// # Errors
     /// If there are none, or one of them is missing.
@@ -31,7 +31,7 @@ impl Hints {
         Self::parse(&text).with_context(|| path.display().to_string())
     }
 
-    /// Their text.
+    /// Parses their text.
     ///
     /// # Errors
     /// If a level is missing or empty, or there are others.
@@ -46,7 +46,7 @@ impl Hints {
         Ok(hints)
     }
 
-    /// In their order.
+    /// In order.
     pub fn levels(&self) -> [&str; 3] {
         [&self.question, &self.mechanism, &self.nearly]
     }

@@ -2,14 +2,14 @@
 //!
 //! | file | what it answers |
 //! | --- | --- |
-//! | `state` | what happens on an event? It is pure: events in, actions out |
-//! | `screen` | what does the student see? Pure as well: the state in, lines out |
+//! | `state` | what happens on an event? Pure: events in, actions out |
+//! | `screen` | what does the student see? Pure: state in, lines out |
 //! | `report` | what did a run find? |
 //! | `hints` | which three hints does an assignment have? |
-//! | `run` | a run, in a process of its own that a later one replaces |
+//! | `run` | a run, in a child process that a later run replaces |
 //! | `files` | when was a file saved? |
-//! | `terminal` | keys in, lines out, and the terminal as it was before |
-//! | `edge` | what carries events and actions between these |
+//! | `terminal` | keys in, lines out, and restoring the terminal |
+//! | `edge` | how are events and actions carried between these? |
 mod edge;
 mod files;
 pub mod hints;

@@ -1,28 +1,29 @@
-//! What a run found: written by the process that grades, a line of JSON for each stage, and read by the one that watches.
+//! The findings of a run: written by the child process that grades, one line of JSON per stage, and read by the process
+//! that watches.
 use serde::{Deserialize, Serialize};
 
 use crate::grade::{Complaint, Grade, LaunchOutcome, RubricItem};
 
-/// Which launches a report is about.
+/// The launches that a report covers.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Serialize)]
 pub enum Stage {
     /// The public sizes.
     Public,
-    /// All that are graded.
+    /// All graded launches.
     All,
 }
 
-/// What was found at one stage of a run.
+/// The findings at one stage of a run.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct RunReport {
     pub stage: Stage,
-    /// Of the assignment.
+    /// Name of the assignment.
     pub assignment: String,
     pub passed: bool,
     pub points: f64,
-    /// Points that there are at this stage.
+    /// Points at this stage.
     pub of: f64,
-    /// Points that pass, once all is graded.
+    /// Points required to pass, when everything is graded.
     pub pass: f64,
     pub items: Vec<Item>,
     pub launches: Vec<Launch>,
@@ -32,7 +33,7 @@ pub struct RunReport {
     pub after: Option<String>,
 }
 
-/// A line of the grade.
+/// A row of the grade.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct Item {
     pub name: String,
@@ -41,16 +42,16 @@ pub struct Item {
     pub why: Vec<String>,
 }
 
-/// One launch.
+/// A launch.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct Launch {
     pub name: String,
-    /// None if there was no launch.
+    /// None if the launch did not take place.
     pub right: Option<bool>,
     pub clean: bool,
 }
 
-/// A complaint, with its links as the student opens them.
+/// A complaint, with links that the student can open.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct Reported {
     pub what: String,
@@ -60,7 +61,7 @@ pub struct Reported {
 }
 
 impl RunReport {
-    /// What a grade says; the book is at this place.
+    /// Converts a grade; the book is at this place.
     pub fn of(grade: &Grade, stage: Stage, book: &str) -> Self {
         Self {
             stage,
@@ -82,8 +83,8 @@ impl RunReport {
         }
     }
 
-    /// Takes complaints, profile and prints from the report of the public sizes, where that has any complaint: they are
-    /// what a student can try again, and they come first.
+    /// Takes complaints, profile and output from the report of the public sizes if that has any complaint, since these
+    /// are what a student can reproduce.
     pub fn explained_by(mut self, public: &Self) -> Self {
         if !public.complaints.is_empty() {
             self.complaints.clone_from(&public.complaints);
@@ -95,11 +96,11 @@ impl RunReport {
         self
     }
 
-    /// Everything that can be right or wrong by itself, and whether it is right.
+    /// Every criterion that can be right or wrong, and whether it is right.
     pub fn checks(&self) -> impl Iterator<Item = (String, bool)> {
         let launches = self.launches.iter();
         let launches = launches.map(|one| (format!("C {}", one.name), one.right == Some(true)));
-        // Values are the launches' above, one by one.
+        // Values are covered by the launches above, one by one.
         let has_launches = !self.launches.is_empty();
         let items = self.items.iter();
         let items = items.filter(move |one| !has_launches || !one.name.contains("values at"));

@@ -1,5 +1,4 @@
-//! A run, in a process of its own: it can be ended at any time, and what a kernel does to it, it does not do to the one that
-//! watches.
+//! A run in a child process: it can be stopped at any time, and if a kernel crashes it, the watching process survives.
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::Sender;
@@ -10,10 +9,10 @@ use super::report::{RunReport, Stage};
 use super::state::Event;
 use crate::submission::harmless;
 
-/// Bytes of what a run may say.
+/// The limit of a run's output.
 const MOST: u64 = 16 << 20;
 
-/// A run that goes on.
+/// A run in progress.
 pub struct Run {
     child: Arc<Mutex<Child>>,
 }
@@ -28,7 +27,7 @@ impl Run {
             .spawn()?;
         let (out, err) = (child.stdout.take(), child.stderr.take());
         let child = Arc::new(Mutex::new(child));
-        // Read at the same time, or a process that complains at length would wait for a reader.
+        // Read concurrently, since a process with long error output would block on a full pipe.
         let said = thread::spawn(move || {
             let mut said = Vec::new();
             let read = err.map(|err| err.take(MOST).read_to_end(&mut said));
@@ -44,11 +43,11 @@ impl Run {
                     continue;
                 };
                 is_done = report.stage == Stage::All;
-                // If nobody listens any more, nobody wants it.
+                // If nobody receives events any more, nobody needs this one.
                 let _ = to.send(Event::Reported(number, Box::new(report)));
             }
             if let Ok(mut child) = own.lock() {
-                // The pipe is closed, so it has ended, or says too much.
+                // The pipe is closed: the process has ended, or its output is too long.
                 let _ = child.kill();
                 let _ = child.wait();
             }
@@ -64,7 +63,7 @@ impl Run {
         Ok(Self { child })
     }
 
-    /// Ends it.
+    /// Stops the run.
     pub fn cancel(self) {
         if let Ok(mut child) = self.child.lock() {
             let _ = child.kill();

@@ -1,4 +1,5 @@
-//! What the student sees: lines of at most the window's width, of harmless characters, and which of them matter.
+//! What the student sees: lines of harmless characters, at most as wide as the window, with the important ones
+//! highlighted.
 use layout::show::wrap;
 use unicode_width::UnicodeWidthStr;
 
@@ -7,7 +8,7 @@ use super::state::{Progress, State, View};
 use crate::grade::text::points;
 use crate::submission::harmless;
 
-/// How a line is set off.
+/// How a line is highlighted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tone {
     Plain,
@@ -24,16 +25,16 @@ pub struct Line {
     pub text: String,
 }
 
-/// Complaints behind the first that are named.
+/// Complaints after the first that are named.
 const NAMED: usize = 4;
 
-/// A window no narrower than this is written for; a narrower one cuts lines off.
+/// The narrowest window that the layout is made for; in a narrower one lines are truncated.
 const NARROWEST: usize = 20;
 
 /// The last line of the window.
 pub const KEYS: &str = "h next hint   a all tiles   p profile   ? keys   q quit";
 
-/// What there is to see, as long as it takes, without [`KEYS`].
+/// The whole content, of any length, without [`KEYS`].
 pub fn lines(state: &State, width: usize) -> Vec<Line> {
     let mut page = Page {
         width: width.max(NARROWEST),
@@ -49,7 +50,7 @@ pub fn lines(state: &State, width: usize) -> Vec<Line> {
     page.lines
 }
 
-/// What is new to somebody who sees all that was shown before: of a run that has just begun, only that it has.
+/// What is new to a reader who has seen everything shown before; of a run that has just begun, only that it has.
 pub fn news(state: &State, width: usize) -> Vec<Line> {
     let has_begun = state.progress == Progress::Public && state.report.is_some();
     match has_begun && state.view == View::Main {
@@ -58,7 +59,7 @@ pub fn news(state: &State, width: usize) -> Vec<Line> {
     }
 }
 
-/// The lines that a window of this height has room for, with [`KEYS`] below; what is longer is scrolled.
+/// The lines that fit into a window of this height, with [`KEYS`] below; longer content scrolls.
 pub fn window(state: &State, width: usize, height: usize) -> Vec<Line> {
     let all = lines(state, width);
     let room = height.saturating_sub(2).max(1);
@@ -82,7 +83,7 @@ fn line(tone: Tone, text: &str) -> Line {
     }
 }
 
-/// As much of a line as is so wide.
+/// The first characters of a line, up to this width.
 fn cut(text: &str, width: usize) -> String {
     let mut end = text.len();
     while text[..end].width() > width {
@@ -104,7 +105,7 @@ impl Page {
         self.lines.push(line(Tone::Plain, ""));
     }
 
-    /// A text of some lines, each broken where the window ends, and what follows indented like its beginning.
+    /// A text of some lines, each wrapped at the window's width, with continuation lines indented like its beginning.
     fn text(&mut self, tone: Tone, text: &str) {
         for one in plain(text).lines() {
             let bare = one.trim_start();
@@ -117,12 +118,12 @@ impl Page {
         }
     }
 
-    /// Sentences, whose lines are broken where the window ends and nowhere else.
+    /// Sentences, wrapped only at the window's width.
     fn paragraph(&mut self, tone: Tone, text: &str) {
         self.text(tone, &text.trim().replace('\n', " "));
     }
 
-    /// An address behind a word: nothing of it is lost, however long it is.
+    /// An address after a word: it is never truncated, however long it is.
     fn link(&mut self, word: &str, address: &str) {
         let text = plain(&format!("  {word} {address}"));
         let mut rest = text.as_str();
@@ -133,7 +134,7 @@ impl Page {
         }
     }
 
-    /// A text whose columns matter: what is beyond the window is cut off.
+    /// A text whose columns matter: it is truncated at the window's width.
     fn listing(&mut self, text: &str) {
         for one in plain(text).lines() {
             self.lines.push(line(Tone::Plain, &cut(one, self.width)));
@@ -141,7 +142,7 @@ impl Page {
     }
 }
 
-/// What a student's file may have brought along does not reach the terminal; a tab is as wide as four spaces.
+/// Removes control characters that a student's file may contain; expands a tab to four spaces.
 fn plain(text: &str) -> String {
     harmless(text).replace('\t', "    ")
 }
@@ -420,7 +421,7 @@ mod tests {
         }
     }
 
-    /// What a kernel prints, is called or says in a line must not steer the terminal.
+    /// A kernel's output, name or source lines must not control the terminal.
     #[test]
     fn no_control_character_comes_through() {
         let mut report = reported(Stage::Public, [false; 3], false);

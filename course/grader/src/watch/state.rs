@@ -1,10 +1,10 @@
-//! What happens on an event: no thread, no clock, no terminal in here.
+//! What happens on an event: no threads, clocks or terminals here.
 use super::hints::Hints;
 use crate::grade::text::points;
 
 use super::report::{RunReport, Stage};
 
-/// What a student can press.
+/// The keys that a student can press.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Key {
     Hint,
@@ -17,7 +17,7 @@ pub enum Key {
 }
 
 impl Key {
-    /// The key with this letter, if there is one.
+    /// The key for this letter, if there is one.
     pub fn of(letter: char) -> Option<Self> {
         Some(match letter.to_ascii_lowercase() {
             'h' => Self::Hint,
@@ -32,66 +32,66 @@ impl Key {
     }
 }
 
-/// What comes in.
+/// An event.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Event {
-    /// The kernel or the predictions beside it have another content than before.
+    /// The content of the kernel or of the predictions has changed.
     FileChanged,
-    /// The run of this number has something to report.
+    /// The run with this number has a report.
     Reported(u64, Box<RunReport>),
-    /// It has ended without a report of all launches, for this reason.
+    /// It ended without a report of all launches, for this reason.
     Failed(u64, String),
-    /// A key.
+    /// A key was pressed.
     Pressed(Key),
-    /// The window has another size.
+    /// The window was resized.
     Resized,
 }
 
-/// What is to be done.
+/// An action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// Grade the file; what comes of it has this number.
+    /// Grade the file; the reports will have this number.
     Start(u64),
-    /// End the run that is going on.
+    /// Stop the current run.
     Cancel,
-    /// Show what there is to see now.
+    /// Redraw.
     Redraw,
-    /// Leave.
+    /// Quit.
     Quit,
 }
 
-/// What fills the window.
+/// What the window shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum View {
     /// What changed, and what is still wrong.
     Main,
     /// Every launch.
     Tiles,
-    /// Around the line at fault.
+    /// The lines around the mistake.
     Profile,
-    /// What can be pressed.
+    /// The keys.
     Keys,
 }
 
-/// What the run at hand is doing.
+/// The state of the current run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Progress {
-    /// The public sizes are launched.
+    /// The public sizes are being launched.
     Public,
-    /// The public sizes are done, the others are launched.
+    /// The public sizes are done, the others are being launched.
     Rest,
-    /// All is done.
+    /// Everything is done.
     Done,
     /// There is no grade, for this reason.
     Failed(String),
 }
 
-/// What has another result than in the run before.
+/// What changed since the previous run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Changes {
     pub right: Vec<String>,
     pub wrong: Vec<String>,
-    /// What is short of points as before, of fewer or more.
+    /// Criteria that still lack as many points, or more, or fewer.
     pub points: Vec<String>,
 }
 
@@ -125,30 +125,30 @@ impl Changes {
     }
 }
 
-/// All that is known.
+/// The whole state.
 #[derive(Clone, Debug)]
 pub struct State {
-    /// As it is shown.
+    /// The current view.
     pub file: String,
     pub hints: Option<Hints>,
-    /// How many of them are shown.
+    /// How many hints are shown.
     pub hints_shown: usize,
     pub view: View,
-    /// Lines of the view that are above the window.
+    /// Lines of the view above the window.
     pub scrolled: usize,
     pub progress: Progress,
-    /// Since the run before; none in the first one.
+    /// Since the previous run; none in the first one.
     pub changes: Option<Changes>,
-    /// What is shown: of the public sizes until all launches are done.
+    /// The report that is shown: of the public sizes until all launches are done.
     pub report: Option<RunReport>,
-    /// The last of each stage, which the next one is compared with.
+    /// The last report of each stage, for comparison with the next one.
     public: Option<RunReport>,
     all: Option<RunReport>,
     run: u64,
 }
 
 impl State {
-    /// Before anything is known, and what to begin with.
+    /// The initial state, and the first actions.
     pub fn new(file: String, hints: Option<Hints>) -> (Self, Vec<Action>) {
         let state = Self {
             file,
@@ -166,11 +166,11 @@ impl State {
         (state, vec![Action::Start(1), Action::Redraw])
     }
 
-    /// Takes note of an event; what is to be done now, in this order.
+    /// Handles an event; returns the actions to perform, in order.
     pub fn update(&mut self, event: Event) -> Vec<Action> {
         match event {
             Event::FileChanged => self.start(),
-            // A run that was cancelled may have had its say already.
+            // A cancelled run may already have sent an event.
             Event::Reported(run, _) | Event::Failed(run, _) if run != self.run => Vec::new(),
             Event::Reported(_, report) => {
                 self.report(*report);
@@ -241,7 +241,7 @@ impl State {
         self.scrolled = 0;
     }
 
-    /// The same key again leads back.
+    /// Pressing the same key again returns to the previous view.
     fn toggled(&self, view: View) -> View {
         match self.view == view {
             true => View::Main,
@@ -255,7 +255,7 @@ pub mod tests {
     use super::*;
     use crate::watch::report::{Item, Launch, Reported};
 
-    /// What a run reports of two public sizes and a hidden one, of which C is right as given.
+    /// A report of two public sizes and a hidden one, with the given results.
     pub fn reported(stage: Stage, right: [bool; 3], mechanism: bool) -> RunReport {
         let names = [
             "at 64x32x32",
@@ -283,7 +283,7 @@ pub mod tests {
         if stage == Stage::All {
             items.push(item("values at hidden sizes", right[2], 20.0, "likewise"));
         }
-        let words = "the worst access takes 4.00 times the wavefronts that are ideal";
+        let words = "the worst access takes 4.00 times the ideal number of wavefronts";
         items.push(item("mechanism", mechanism, 35.0, words));
         let complaint = || Reported {
             what: "line 133: ldmatrix(regA[m], &As[place(row, chunk)]);\n  lanes 0 and 2 meet"

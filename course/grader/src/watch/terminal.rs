@@ -1,4 +1,4 @@
-//! The terminal: keys in, lines out; and as it was before when it is left, however that happens.
+//! The terminal: keys in, lines out; it is restored on exit, however that happens.
 use std::io::{self, BufRead, IsTerminal, Write};
 use std::sync::mpsc::Sender;
 use std::{panic, thread};
@@ -10,19 +10,19 @@ use owo_colors::OwoColorize;
 use super::screen::{self, Line, Tone};
 use super::state::{Event, Key, State};
 
-/// Where lines go.
+/// Where lines are written.
 pub enum Output {
-    /// A window of its own.
+    /// To a full-screen window.
     Window(Window),
-    /// One line after the other, for a pipe or a file.
+    /// One line after the other, to a pipe or a file.
     Plain,
 }
 
-/// Columns of what is written to a pipe or a file.
+/// Columns of the output to a pipe or a file.
 const PLAIN_WIDTH: usize = 100;
 
 impl Output {
-    /// A window if there is a terminal to read from and to write to.
+    /// A window if both input and output are terminals.
     pub fn open() -> io::Result<Self> {
         match io::stdout().is_terminal() && io::stdin().is_terminal() {
             true => Window::open().map(Self::Window),
@@ -48,7 +48,7 @@ impl Output {
         }
     }
 
-    /// Sends what is pressed, for as long as somebody listens.
+    /// Sends key presses while there is a receiver.
     pub fn listen(&self, to: Sender<Event>) {
         match self {
             Self::Window(_) => thread::spawn(move || window_events(&to)),
@@ -57,13 +57,13 @@ impl Output {
     }
 }
 
-/// The other screen of a terminal, in raw mode; dropping it restores both.
+/// The alternate screen of a terminal, in raw mode; both are restored on drop.
 pub struct Window(());
 
 impl Window {
     fn open() -> io::Result<Self> {
         let hook = panic::take_hook();
-        // What a panic says is to be read.
+        // A panic's message should remain visible.
         panic::set_hook(Box::new(move |why| {
             restore();
             hook(why);
@@ -99,7 +99,7 @@ impl Drop for Window {
 }
 
 fn restore() {
-    // Nothing is left to be done if it cannot be.
+    // An error here cannot be handled.
     let _ = execute!(io::stdout(), cursor::Show, terminal::LeaveAlternateScreen);
     let _ = terminal::disable_raw_mode();
 }
@@ -132,7 +132,7 @@ fn window_events(to: &Sender<Event>) {
     }
 }
 
-/// What a key means; in raw mode Ctrl-C is one.
+/// The meaning of a key; in raw mode Ctrl-C is a key.
 fn pressed(key: KeyEvent) -> Option<Key> {
     if key.kind == KeyEventKind::Release {
         return None;
@@ -148,7 +148,7 @@ fn pressed(key: KeyEvent) -> Option<Key> {
     }
 }
 
-/// Letters from a pipe, a line or more at a time. Its end does not quit: it may be empty from the beginning.
+/// Letters from a pipe, one or more lines at a time. End of input does not quit: it may be empty from the start.
 fn letters(to: &Sender<Event>) {
     for line in io::stdin().lock().lines().map_while(Result::ok) {
         for key in line.chars().filter_map(Key::of) {

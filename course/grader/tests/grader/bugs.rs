@@ -1,5 +1,5 @@
-//! Kernels with a bug that is to be found: right nearly always, mended by a change to one of the lines that count as its line,
-//! and judged by what a student's size does to them.
+//! Kernels with a bug to find: they are almost always right, a change to one of the accepted lines fixes them, and a
+//! student's size is judged by what the kernel does at it.
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -17,18 +17,18 @@ struct Mends {
     mend: Vec<Mend>,
 }
 
-/// A change to one line that mends the broken kernel.
+/// A change to one line that fixes the broken kernel.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Mend {
     number: usize,
-    /// Without the blanks before it.
+    /// Without leading blanks.
     line: String,
     with: String,
 }
 
 impl Mend {
-    /// What it is called.
+    /// Its name.
     pub fn name(&self) -> String {
         format!("line {}: {}", self.number, self.with)
     }
@@ -47,7 +47,7 @@ impl Mend {
     }
 }
 
-/// Those of an assignment; none if its kernel has no bug.
+/// The fixes of an assignment; none if its kernel has no bug.
 pub fn mends(assignment: &Path) -> Vec<Mend> {
     let path = assignment.join("solution/mends.toml");
     if !path.exists() {
@@ -69,7 +69,7 @@ fn diagnosis(assignment: &Path) -> toml::Table {
     text.parse().expect("a diagnosis")
 }
 
-/// The grader's hashes are those of what the solution says.
+/// The grader's hashes are those of the solution's answers.
 #[test]
 fn a_bug_is_what_its_solution_says() {
     let path = root().join("course/grader/src/grade/bugs.toml");
@@ -89,7 +89,7 @@ fn a_bug_is_what_its_solution_says() {
     }
 }
 
-/// At every public size, with every tile, it is right and the sanitizer finds nothing.
+/// At every public size and with every tile it is right, and the sanitizer finds nothing.
 #[test]
 fn a_bug_does_not_show_at_public_sizes() {
     if !has_nvrtc() {
@@ -136,7 +136,7 @@ fn what_is_said_of_a_bug_is_judged() {
         let grader = Grader::new(&assignment, None, compiler).expect("a grader");
         let folder = tempfile::tempdir().expect("a folder");
         let kernel = folder.path().join("kernel.cu");
-        // Only the diagnosis is looked at.
+        // Only the diagnosis is checked.
         fs::write(&kernel, "no kernel").expect("a file");
         let right = diagnosis(&assignment);
         let with = |key: &str, value: &str| {
@@ -175,12 +175,12 @@ fn what_is_said_of_a_bug_is_judged() {
             (
                 with("cause", "\"gremlins\""),
                 30.0,
-                "is none of missing-wait",
+                "is not one of missing-wait",
             ),
             (
                 with("cause", "\"missing-fence\""),
                 30.0,
-                "missing-fence is not it",
+                "missing-fence is not the cause",
             ),
             (with("cause", "3"), 30.0, "type integer"),
             (
@@ -210,7 +210,7 @@ fn what_is_said_of_a_bug_is_judged() {
     }
 }
 
-/// Neither answers nor a rubric with a line that is longer than any table.
+/// A line longer than any table, in the answers and in a rubric.
 #[test]
 fn long_lines_of_toml_are_refused_in_few_words() {
     if !has_nvrtc() {

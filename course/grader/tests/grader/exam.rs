@@ -1,5 +1,5 @@
-//! Assignment 00 cannot be fooled: each answer counts alone, whatever is in its place, and everybody can have
-//! questions of their own. Nothing is compiled.
+//! Assignment 00 cannot be fooled: each answer counts separately, whatever is in its place, and each student can have
+//! different questions. Nothing is compiled.
 use std::fs;
 use std::path::PathBuf;
 
@@ -14,7 +14,7 @@ fn assignment() -> PathBuf {
     root().join("course/assignments/00_predict")
 }
 
-/// The public questions, as the rubric has them.
+/// The rubric's public questions.
 fn public() -> Vec<Question> {
     let rubric = read(&assignment().join("rubric.toml"));
     let number = |key: &str| {
@@ -42,7 +42,7 @@ fn graded(answers: &[u8], secret: Option<(&[u8], &str)>) -> Grade {
     grade.expect("a grade")
 }
 
-/// The key with another text in place of each number, which depends on the question, the count and the number.
+/// The key with other texts in place of the numbers, chosen by question, count and number.
 fn changed(with: impl Fn(&Question, &str, u64) -> String) -> String {
     let table = |question: &Question| {
         let lines = question
@@ -59,7 +59,7 @@ fn of(question: &Question, count: &str) -> u64 {
     found.map_or_else(|| panic!("{count} is not asked"), |(_, number)| number)
 }
 
-/// The points for the numbers of which this holds.
+/// The points for those numbers that satisfy the predicate.
 fn share(holds: impl Fn(&Question, &str, u64) -> bool) -> f64 {
     let questions = public();
     let of = |question: &Question| {
@@ -72,7 +72,8 @@ fn share(holds: impl Fn(&Question, &str, u64) -> bool) -> f64 {
     100.0 * questions.iter().map(of).sum::<f64>() / questions.len() as f64
 }
 
-/// The emulator executes each as it is made, and one on which it does not agree is an error: these are some thousands.
+/// The emulator executes each question when it is generated and reports disagreement as an error: these are some
+/// thousands.
 #[test]
 fn every_question_is_what_the_emulator_counts() {
     for seed in 0..100 {
@@ -116,7 +117,7 @@ fn the_key_gets_all_points_and_every_reason() {
     assert_eq!((wrong.points(), wrong.passed()), (0.0, false));
 }
 
-/// What is given in place of answers gets what it is worth, and no more.
+/// Whatever replaces the answers gets the points that it deserves, and no more.
 #[test]
 fn every_mutation_gets_its_points() {
     let swapped = |question: &Question, count: &str, number: u64| match count {
@@ -149,7 +150,7 @@ fn every_mutation_gets_its_points() {
         ("negative", changed(|_, _, n| format!("-{}", n + 1)), 0.0),
         ("least", text("-9223372036854775808"), 0.0),
         ("most", text("9223372036854775807"), 0.0),
-        // These bits are the number, if somebody cuts them off.
+        // Truncated to 32 bits, this is the right number.
         (
             "off_by_two_to_the_32",
             changed(|_, _, n| (n + (1 << 32)).to_string()),
@@ -214,7 +215,7 @@ fn every_mutation_gets_its_points() {
         let results: serde_json::Value =
             serde_json::from_str(&grade.json("book").expect("JSON")).expect("JSON");
         let refused = ["more_than_64_bits", "twice", "no_toml", "prose", "deep"].contains(&name);
-        // What is wrong with all of it is said once.
+        // An error that affects the whole file is reported once.
         let items = if refused { 1 } else { public().len() };
         let tests = results["tests"].as_array().map(Vec::len);
         assert_eq!(tests, Some(items), "{name}");
@@ -252,7 +253,7 @@ fn names_that_no_question_has_are_told() {
     assert!(!told(&graded(key().as_bytes(), None), "no question asks"));
 }
 
-/// Right answers to other questions are none to these.
+/// Right answers to other questions do not count.
 #[test]
 fn another_sheet_is_refused() {
     let sheet = key()
@@ -317,7 +318,7 @@ fn path(path: &std::path::Path) -> &str {
     path.to_str().expect("a path in UTF-8")
 }
 
-/// `cargo ladder` and these words.
+/// Runs `cargo ladder` with these words.
 fn run(words: &[&str]) {
     let ladder = Ladder::parse_from([&["ladder"], words].concat());
     assert!(ladder.command.run().expect("an exam"));

@@ -1,4 +1,4 @@
-//! What `cargo ladder export-course` writes: what students need, and nothing that answers.
+//! What `cargo ladder export-course` writes: what students need, and no answers.
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -9,7 +9,7 @@ use crate::support::{self, assignments, folders, kernels, name, read, root};
 
 const BOOK: &str = "https://example.org/book";
 
-/// What this workspace exports, with a book elsewhere.
+/// An export of this workspace, with the book at an address.
 fn exported() -> &'static FileTree {
     static TREE: OnceLock<FileTree> = OnceLock::new();
     TREE.get_or_init(|| {
@@ -106,14 +106,14 @@ fn nothing_that_is_not_for_students_leaves() {
     }
 }
 
-/// Lines of a text, without those that say little.
+/// Lines of a text, without trivial ones.
 fn lines(text: &str) -> impl Iterator<Item = &str> {
     let lines = text.lines().map(str::trim);
     lines.filter(|line| line.len() > 24 && !line.starts_with("//"))
 }
 
-/// By file of a solution, the lines that are in no rung and not in its starter; of other solutions than the reference,
-/// in no starter at all, since those have its helpers where they please.
+/// For each solution file, the lines that are in no rung and not in its starter; for solutions other than the
+/// reference, in no starter at all, since they have the starters' helpers anywhere.
 fn answers() -> BTreeMap<PathBuf, Vec<String>> {
     let rungs = folders(&root().join("rungs"));
     let public = rungs.iter().flat_map(|rung| kernels(rung));
@@ -152,7 +152,7 @@ fn answers() -> BTreeMap<PathBuf, Vec<String>> {
     found
 }
 
-/// Whether it occurs there, and is not the beginning of a longer number or name.
+/// Whether the text occurs there as a whole number or name.
 fn holds(text: &str, line: &str) -> bool {
     text.match_indices(line).any(|(at, _)| {
         let next = text[at + line.len()..].chars().next();
@@ -160,8 +160,8 @@ fn holds(text: &str, line: &str) -> bool {
     })
 }
 
-/// Every command that the book runs finds its files and its program in the students' repository, or README.md there says that it
-/// does not.
+/// Every command that the book runs finds its files and its program in the students' repository, or README.md says
+/// there that it does not.
 #[test]
 fn the_books_commands_run_in_the_export() {
     let elsewhere = [
@@ -206,7 +206,7 @@ fn the_books_commands_run_in_the_export() {
     assert!(commands > 150, "{commands}");
 }
 
-/// One order of assignments: the list's, which the exported README and the teacher's guide follow.
+/// The order of assignments is that of the list, in the exported README and in the teacher's guide.
 #[test]
 fn assignments_have_one_order() {
     let order = read(&root().join("course/assignments/order.txt"));
@@ -243,7 +243,7 @@ fn no_exported_file_holds_an_answer() {
             continue;
         };
         for (of, lines) in &answers {
-            // A variable there may have the name of a prediction, and its value.
+            // A variable there may have a prediction's name and value.
             let is_fault = path.starts_with("tests/faults/") && of.ends_with("prediction.toml");
             let told = lines.iter().filter(|line| !is_fault && holds(text, line));
             found.extend(told.map(|line| format!("{path} has a line of {}: {line}", of.display())));
@@ -286,7 +286,7 @@ fn the_same_again_with_lines_that_end_as_on_linux() {
     );
 }
 
-/// What is filled in is filled in, and links that leave an assignment lead to what is there.
+/// Placeholders are filled in, and links out of an assignment lead to existing files.
 #[test]
 fn templates_are_filled_in_and_links_lead_somewhere() {
     for (path, file) in exported().files() {

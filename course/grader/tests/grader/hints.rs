@@ -1,9 +1,9 @@
-//! Every assignment has three hints that say something and give no line of the solution away, and students get them.
+//! Every assignment has three meaningful hints that reveal no line of the solution, and students get them.
 use grader::watch::hints::{FILE, Hints};
 
 use crate::support::{assignments, kernels, read};
 
-/// Characters of a line that says something: shorter ones are braces and the like.
+/// The shortest line that is significant; shorter ones are braces and the like.
 const SAYS_SOMETHING: usize = 12;
 
 #[test]

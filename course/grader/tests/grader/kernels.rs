@@ -1,5 +1,5 @@
-//! `cargo ladder grade` cannot be fooled: solutions get all points, and cheats and mistakes lose those that the
-//! mistake costs, with the right complaint. The kernels are compiled here, so NVRTC is needed.
+//! `cargo ladder grade` cannot be fooled: solutions get all points, and cheats and mistakes lose the points that they
+//! should, with the right complaint. Kernels are compiled here, so NVRTC is needed.
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,12 +15,12 @@ use crate::support::{self, has_nvrtc, has_ptxas, is_timed, name, read, root};
 
 const SECRET: &[u8] = b"a secret of the tests";
 
-/// The name of the only assignment to grade, while one is written: all others take minutes.
+/// The only assignment to grade, while you work on one: all others take minutes.
 fn only() -> Option<String> {
     std::env::var("GEMM_ASSIGNMENT").ok()
 }
 
-/// Those with a kernel.
+/// Assignments that have a kernel.
 pub fn assignments() -> Vec<PathBuf> {
     let mut all = support::assignments();
     all.retain(|folder| only().is_none_or(|only| only == name(folder)));
@@ -42,7 +42,7 @@ fn grader(assignment: &Path, secret: Option<&[u8]>) -> Grader {
     Grader::new(assignment, secret.map(<[u8]>::to_vec), compiler).expect("a grader")
 }
 
-/// Grades a text with all predictions right, in a folder of its own.
+/// Grades a text with right predictions, in a temporary folder.
 fn graded(grader: &Grader, assignment: &Path, text: &str) -> Grade {
     graded_for("student", grader, assignment, text)
 }
@@ -67,7 +67,7 @@ fn json(grade: &Grade) -> String {
     grade.json("book").expect("JSON")
 }
 
-/// What a grade has, over all parts of the assignment.
+/// The points of a grade, over all parts of the assignment.
 fn points(grade: &Grade) -> Points {
     let of = |name: &str| {
         let tests = grade.items().iter();
@@ -82,7 +82,7 @@ fn points(grade: &Grade) -> Points {
     }
 }
 
-/// To a hundredth, as points are printed.
+/// Rounded to a hundredth, as points are printed.
 fn close(a: Points, b: Points) -> bool {
     let all = |p: Points| [p.public, p.hidden, p.mechanism, p.sanitizer];
     all(a)
@@ -96,7 +96,7 @@ fn all_points(grade: &Grade) -> bool {
     grade.items().iter().all(full) && grade.passed() && grade.complaints().is_empty()
 }
 
-/// The first mutation of each assignment and the last.
+/// The first and last mutation of each assignment.
 #[test]
 fn a_wrong_kernel_of_each_assignment_loses_points_for_the_right_reason() {
     if !has_nvrtc() {
@@ -157,7 +157,7 @@ fn differs(one: &Mutation, grade: &Grade) -> Option<String> {
     (!good).then(|| format!("{}: {:?}\n{}", one.name, points(grade), grade.text("book")))
 }
 
-/// What the whole suite must have at least.
+/// The minimum size of the whole suite.
 #[test]
 fn there_are_enough_of_them() {
     let count = |assignment: PathBuf| Mutations::of(&assignment).mutation.len();
@@ -197,7 +197,7 @@ fn right_kernels_get_all_points() {
     assert!(failed.is_empty(), "{}", failed.join("\n\n"));
 }
 
-/// Each class of cheats is told from the others by more than one case.
+/// Each class of cheats has more than one case.
 #[test]
 fn every_class_of_cheats_has_three_members() {
     let mut classes = BTreeMap::<String, usize>::new();
@@ -258,8 +258,8 @@ fn a_grade_is_the_same_again_and_names_what_it_rests_on() {
     assert_eq!(hidden.count(), 1);
 }
 
-/// Of a hidden launch nothing is told but whether it went right, and with which tile: another secret, whose sizes and
-/// numbers are others, gives the same text.
+/// Only success and tile are disclosed for a hidden launch: another secret, with different sizes and numbers, gives the
+/// same text.
 #[test]
 fn hidden_launches_are_not_told() {
     if !has_nvrtc() {
@@ -314,7 +314,7 @@ fn starters_hold_no_answer() {
     }
 }
 
-/// Every page that a complaint links to is there.
+/// Every page that a complaint links to exists.
 #[test]
 fn complaints_link_to_mistakes_of_the_book() {
     let book = read(&root().join("book/src/mistakes.md"));

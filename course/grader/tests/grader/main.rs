@@ -1,4 +1,4 @@
-//! The grader as a teacher meets it: grades, exams, and what students get.
+//! The grader from a teacher's view: grades, exams, and what students get.
 mod bugs;
 mod exam;
 mod export;

@@ -10,7 +10,7 @@ use crate::support::read;
 pub struct Mutations {
     #[serde(default)]
     pub mutation: Vec<Mutation>,
-    /// Other solutions, beside the file `other.cu`.
+    /// Other solutions, stored in `other.cu` beside it.
     #[serde(default)]
     pub right: Vec<Right>,
 }
@@ -20,15 +20,15 @@ pub struct Mutations {
 #[serde(deny_unknown_fields)]
 pub struct Mutation {
     pub name: String,
-    /// Of a cheat.
+    /// Class of a cheat.
     pub class: Option<String>,
-    /// Texts of the solution, and what replaces them.
+    /// Texts of the solution, and their replacements.
     #[serde(default)]
     pub edits: Vec<[String; 2]>,
-    /// Of which kernel beside the solution, if not of that; without edits it stands as it is.
+    /// The kernel beside the solution to start from, if not the solution itself; without edits it is used unchanged.
     pub file: Option<PathBuf>,
     pub points: Points,
-    /// In one of the complaints: what it says, and the mistake that it links to.
+    /// Text of one of the complaints, and the mistake that it links to.
     pub says: String,
     pub mistake: String,
 }
@@ -40,7 +40,7 @@ pub struct Right {
     pub name: String,
     #[serde(default)]
     pub edits: Vec<[String; 2]>,
-    /// Of which kernel beside the solution, if not of that; without edits it stands as it is.
+    /// The kernel beside the solution to start from, if not the solution itself; without edits it is used unchanged.
     pub file: Option<PathBuf>,
 }
 
@@ -93,7 +93,7 @@ fn text(name: &str, file: Option<&Path>, edits: &[[String; 2]], assignment: &Pat
     }
 }
 
-/// The solution with these edits, each of which must find its text.
+/// The solution with these edits; each must find its text.
 pub fn edited(name: &str, solution: &str, edits: &[[String; 2]]) -> String {
     assert!(!edits.is_empty(), "{name} has neither edits nor a file");
     let mut text = solution.to_owned();

@@ -1,4 +1,4 @@
-//! What the grader says to some wrong submissions, as the book's page for teachers shows it.
+//! What the grader says to some wrong submissions, for the book's page for teachers.
 use std::{env, fs};
 
 use grader::grade::Grade;
@@ -6,7 +6,7 @@ use grader::grade::Grade;
 use crate::mutations::Mutation;
 use crate::support::{read, root};
 
-/// Letters of a complaint that are kept; compilers have more to say.
+/// Characters of a complaint that are kept; compilers say more.
 const LONGEST: usize = 240;
 
 const HEAD: [&str; 5] = ["assignment", "mistake", "points", "says", "hint"];
@@ -15,7 +15,7 @@ const HEAD: [&str; 5] = ["assignment", "mistake", "points", "says", "hint"];
 const PAGE: &str = "book/src/teaching.md";
 const FILE: &str = "book/recorded/grader_says.csv";
 
-/// Assignment and mistake of each row that the page shows.
+/// Assignment and mistake of each row of the page.
 pub fn shown() -> Vec<String> {
     let page = read(&root().join(PAGE));
     let start = format!("{{{{#table {FILE} | rows ");
@@ -30,7 +30,7 @@ pub fn shown() -> Vec<String> {
     rows
 }
 
-/// What the page calls a mutation.
+/// The mutation's name on the page.
 pub fn called(assignment: &str, one: &Mutation) -> String {
     format!("{assignment} {}", one.name.replace('_', " "))
 }
@@ -40,7 +40,7 @@ pub fn recording() -> bool {
     env::var("GEMM_RECORD").is_ok_and(|value| value == "1")
 }
 
-/// One row: what the mutation is called, what it is worth, and the complaint that it is there for.
+/// A row: the mutation's name, its points, and the complaint that it demonstrates.
 pub fn row(assignment: &str, one: &Mutation, grade: &Grade) -> Vec<String> {
     let complaint = grade
         .complaints()
@@ -59,13 +59,13 @@ pub fn row(assignment: &str, one: &Mutation, grade: &Grade) -> Vec<String> {
     ]
 }
 
-/// One line of it, without code: that is the solution's.
+/// One line of it, without code, which is the solution's.
 fn short(what: &str) -> String {
     let mut lines = what.lines().map(str::trim);
     let first = lines.next().unwrap_or_default();
     let rest: Vec<&str> = lines.collect();
     let cut = first.trim_end_matches(':');
-    // Behind `line 7: ` is that line, whatever part of the assignment comes before it.
+    // The code follows `line 7: `, whatever part of the assignment precedes it.
     let code = cut
         .find("line ")
         .and_then(|at| Some(at + cut[at..].find(": ")?));
@@ -98,7 +98,7 @@ fn there() -> String {
     }
 }
 
-/// Holds all rows against the file, or writes it.
+/// Compares all rows with the file, or writes it.
 pub fn check(shown: &[String], rows: &[Vec<String>]) {
     let has = |row: &&String| rows.iter().any(|found| **row == found[..2].join(" "));
     let missing: Vec<&String> = shown.iter().filter(|row| !has(row)).collect();

@@ -1,4 +1,4 @@
-//! Where things are, and which tests run.
+//! Paths, and which tests run.
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::{env, fs};
@@ -12,7 +12,7 @@ pub fn root() -> &'static Path {
     folder.ancestors().nth(2).expect("course/grader")
 }
 
-/// What students begin with: of a kernel with a bug, the one that has it.
+/// What students start with: for a kernel with a bug, the broken one.
 pub fn starter(assignment: &Path) -> String {
     let broken = assignment.join(grader::grade::BROKEN);
     match broken.is_file() {
@@ -35,7 +35,7 @@ pub fn folders(of: &Path) -> Vec<PathBuf> {
     all
 }
 
-/// What is in a folder, sorted; nothing if there is none.
+/// The entries of a folder, sorted; none if it does not exist.
 pub fn entries(of: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(of).into_iter().flatten().flatten();
     let mut all: Vec<_> = entries.map(|entry| entry.path()).collect();
@@ -54,13 +54,13 @@ pub fn read(path: &Path) -> String {
     fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// The last part of a path.
+/// The last component of a path.
 pub fn name(path: &Path) -> String {
     let name = path.file_name().unwrap_or_default();
     name.to_string_lossy().into_owned()
 }
 
-/// Whether NVRTC is there. Where `GEMM_REQUIRE_NVRTC=1` is set, as in CI, it has to be.
+/// Whether NVRTC is available. With `GEMM_REQUIRE_NVRTC=1`, as in CI, it must be.
 pub fn has_nvrtc() -> bool {
     let found = Nvrtc::find().is_ok();
     let required = env::var("GEMM_REQUIRE_NVRTC").is_ok_and(|value| value == "1");
@@ -74,13 +74,13 @@ pub fn has_nvrtc() -> bool {
     found
 }
 
-/// Whether an assignment's points are by predicted clocks, which takes ptxas.
+/// Whether an assignment's points depend on predicted clocks, which needs ptxas.
 pub fn is_timed(assignment: &Path) -> bool {
     let rubric = fs::read_to_string(assignment.join("rubric.toml")).unwrap_or_default();
     rubric.contains("\ntimed = ")
 }
 
-/// Whether the pinned ptxas is there. Where `GEMM_REQUIRE_PTXAS=1` is set, as in CI, it has to be.
+/// Whether the pinned ptxas is available. With `GEMM_REQUIRE_PTXAS=1`, as in CI, it must be.
 pub fn has_ptxas() -> bool {
     let found = tools::pinned("ptxas", PTXAS).is_ok() && tools::locate("nvdisasm").is_some();
     let required = env::var("GEMM_REQUIRE_PTXAS").is_ok_and(|value| value == "1");
@@ -94,7 +94,7 @@ pub fn has_ptxas() -> bool {
     found
 }
 
-/// Says what was left out; not by eprintln!, which the test runner keeps to itself.
+/// Reports what was skipped; not by eprintln!, which the test runner captures.
 pub fn say(what: &str) {
     let _ = writeln!(std::io::stderr(), "{what}");
 }

@@ -143,7 +143,7 @@ pub(super) const ALL: &[Broken] = &[
     Broken {
         name: "waits_before_it_commits",
         edits: &[(
-            "        wgmma_commit();\n\n        // While these are in flight, those of the step before complete, and its stage is free.\n        wgmma_wait<1>();\n",
+            "        wgmma_commit();\n\n        // While these are in flight, those of the previous step complete, and its stage is free.\n        wgmma_wait<1>();\n",
             "        wgmma_wait<1>();\n        wgmma_commit();\n",
         )],
         caught: Caught::Sanitizer {

@@ -13,15 +13,15 @@ use shown::Format;
 pub use shown::{grouped, rounded_to};
 pub use take::Take;
 
-/// Where the number is looked for.
+/// The source of the number.
 enum Source {
     /// A file of the repository, or of the record; of a Markdown file, a section.
     File(String),
-    /// What a command prints.
+    /// The output of a command.
     Command(CommandLine),
 }
 
-/// Understands the words.
+/// Parses the arguments.
 pub fn read(words: &str) -> Result<Directive> {
     let (source, rest) = options::split(words);
     let places = ["pointer", "regex", "row", "column"];

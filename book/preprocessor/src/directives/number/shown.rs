@@ -5,25 +5,25 @@ use super::take::number;
 use crate::directives::choice::readable;
 use crate::directives::options;
 
-/// What a page asks for; nothing asked for is the number as it was recorded, with commas.
+/// The requested format; by default the number as it was recorded, with commas.
 #[derive(Default)]
 pub struct Format {
     /// Significant digits; the others become zeros.
     digits: Option<i32>,
-    /// Digits behind the point.
+    /// Decimals.
     decimals: Option<usize>,
     /// Whether a fraction is shown as a percentage.
     percent: bool,
 }
 
 impl Format {
-    /// The options of these names.
+    /// Parses these options.
     pub const OPTIONS: [&str; 3] = ["digits", "decimals", "as"];
 
-    /// Out of a directive's options.
+    /// Parses a directive's options.
     ///
     /// # Errors
-    /// If one of them says nothing sensible.
+    /// If one of them is invalid.
     pub fn read(options: &[(&str, &str)]) -> Result<Self> {
         let count = |name, least: i32| {
             let text = options::value(options, name);
@@ -46,10 +46,10 @@ impl Format {
         })
     }
 
-    /// What the reader sees.
+    /// The formatted number.
     ///
     /// # Errors
-    /// If this is no number.
+    /// If the text is not a number.
     pub fn of(&self, text: &str) -> Result<String> {
         ensure!(
             text.contains(|c: char| c.is_ascii_digit()),
@@ -75,12 +75,12 @@ impl Format {
     }
 }
 
-/// A number with so many digits that count, and commas.
+/// A number with this many significant digits, and commas.
 pub fn rounded_to(digits: i32, value: f64) -> String {
     grouped(significant(value, digits))
 }
 
-/// Rounded to so many digits that count.
+/// Rounds to this many significant digits.
 fn significant(value: f64, digits: i32) -> f64 {
     if value == 0.0 {
         return value;

@@ -1,21 +1,21 @@
-//! Where a number is: in JSON by a pointer, in a table by row and column, in any text by a regular expression.
+//! Finds a number: in JSON by a pointer, in a table by row and column, in other texts by a regular expression.
 use anyhow::{Context, Result, bail, ensure};
 use regex::{Regex, RegexBuilder};
 
 use crate::directives::choice::{Cells, rows_that_begin_with};
 
-/// What of a text is the number. It has to be there exactly once.
+/// How to find the number in a text. It must occur exactly once.
 pub enum Take {
-    /// In JSON.
+    /// By a JSON pointer.
     Pointer(String),
-    /// The only group of what matches.
+    /// The only group of a regular expression.
     Regex(Regex),
-    /// In a table: the cells that the row begins with, and the column's name.
+    /// In a table: the first cells of the row, and the name of the column.
     Cell { row: String, column: String },
 }
 
 impl Take {
-    /// Out of what a page says; exactly one of the three.
+    /// Parses a page's options; exactly one of the three is required.
     pub fn new(
         pointer: Option<&str>,
         regex: Option<&str>,
@@ -39,10 +39,10 @@ impl Take {
         }
     }
 
-    /// What is there, as it is written.
+    /// The text that was found, unchanged.
     ///
     /// # Errors
-    /// If nothing is there, or more than one thing.
+    /// If it is missing or not unique.
     pub fn text(&self, source: &str) -> Result<String> {
         match self {
             Self::Pointer(pointer) => {
@@ -76,17 +76,17 @@ impl Take {
         }
     }
 
-    /// The number that is there.
+    /// The number that was found.
     ///
     /// # Errors
-    /// As [`Self::text`], and if it is no number.
+    /// As [`Self::text`], and if it is not a number.
     pub fn number(&self, source: &str) -> Result<f64> {
         let text = self.text(source)?;
         number(&text).with_context(|| format!("`{text}` is no number"))
     }
 }
 
-/// The number that a text is, with or without commas between its digits.
+/// Parses a number, with or without commas between its digits.
 pub fn number(text: &str) -> Option<f64> {
     let number: Option<f64> = text.replace(',', "").trim().parse().ok();
     number.filter(|number| number.is_finite())

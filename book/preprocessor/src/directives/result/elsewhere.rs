@@ -1,4 +1,4 @@
-//! Recorded tables outside of the record: of whole kernels' stalls, of the labs' times.
+//! Recorded tables outside of the main record: stalls of whole kernels, times of labs.
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
@@ -36,7 +36,7 @@ pub fn read(what: &str, choice: Option<&str>) -> Result<Directive> {
     }))
 }
 
-/// These fields of each entry of a list in a JSON file.
+/// These fields of each element of a list in a JSON file.
 fn of_list<'a>(text: &str, list: &str, fields: impl Iterator<Item = &'a str>) -> Result<Cells> {
     let json: Value = serde_json::from_str(text).context("not JSON")?;
     let entries = json.get(list).and_then(Value::as_array);

@@ -1,4 +1,4 @@
-//! `{{#result …}}`: what was recorded on a GPU. The record is the one that README.md names; other recordings are named by
+//! `{{#result …}}`: recordings of a GPU. The main record is the one that README.md names; other recordings are named by
 //! their folder.
 mod elsewhere;
 mod provenance;
@@ -12,7 +12,7 @@ use super::{Directive, Shown, options};
 use crate::svg;
 pub use record::Record;
 
-/// Understands the words.
+/// Parses the arguments.
 pub fn read(words: &str) -> Result<Directive> {
     let (what, alt) = options::split(words);
     if let ["bench", rung, size, field] = what.split_whitespace().collect::<Vec<_>>()[..]
@@ -53,7 +53,7 @@ pub fn read(words: &str) -> Result<Directive> {
     }
 }
 
-/// A picture of the record, and what it shows.
+/// A picture of the record, and its description.
 fn plot(file: &str, alt: Option<&str>) -> Result<Directive> {
     let alt = alt.filter(|alt| !alt.trim().is_empty()).map(str::to_owned);
     let alt = alt.context("a plot needs a text for those who do not see it: `| what it shows`")?;
@@ -62,7 +62,7 @@ fn plot(file: &str, alt: Option<&str>) -> Result<Directive> {
     }))
 }
 
-/// A file of the record, shown so, and behind it where it comes from.
+/// A file of the record in this format, followed by its provenance.
 fn of_record(
     file: &str,
     end: &'static str,

@@ -1,4 +1,4 @@
-//! Where recorded numbers come from.
+//! The provenance of recorded numbers.
 use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context, Result};
@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use crate::world::World;
 
-/// Of one measurement.
+/// The provenance of one measurement.
 #[derive(Deserialize)]
 pub struct Provenance {
     gpu: String,
@@ -14,7 +14,7 @@ pub struct Provenance {
     cuda: String,
     commit: Option<String>,
     date: String,
-    /// What `ncu --version` says, where ncu measured.
+    /// The output of `ncu --version`, if ncu measured.
     ncu: Option<String>,
 }
 
@@ -23,7 +23,7 @@ struct Own {
     provenance: Provenance,
 }
 
-/// In a line.
+/// Formats it in one line.
 pub fn line(all: &[&Provenance]) -> String {
     let list = |of: &dyn Fn(&Provenance) -> Option<&str>| {
         let found: BTreeSet<&str> = all.iter().filter_map(|provenance| of(provenance)).collect();
@@ -50,8 +50,8 @@ pub fn line(all: &[&Provenance]) -> String {
     )
 }
 
-/// Of a file outside of the record: what `provenance.json` beside it has under the file's name, for each of its rows'
-/// kernels; else the `provenance` of the JSON file of the same name, measured together with it.
+/// The provenance of a file outside of the main record: the entry in `provenance.json` beside it for the file's name
+/// and its rows' kernels; otherwise the `provenance` of the JSON file with the same name, measured together with it.
 pub fn of_file(world: &World, file: &str) -> Result<String> {
     let (stem, _) = file.rsplit_once('.').unwrap_or((file, ""));
     let (folder, name) = stem.rsplit_once('/').unwrap_or(("", stem));

@@ -6,7 +6,7 @@ use super::provenance::{self, Provenance};
 use crate::directives::number::{grouped, rounded_to};
 use crate::world::World;
 
-/// Its folder, and what its bench.json says.
+/// Its folder and its bench.json.
 pub struct Record {
     folder: String,
     benches: Vec<Bench>,
@@ -37,13 +37,13 @@ struct Time {
 struct Contestant {
     name: String,
     median_ms: f64,
-    /// As the SMs counted it; none in a run that did not have them count.
+    /// As counted by the SMs; none for a run in which they did not count.
     sm_mhz: Option<f64>,
     kernel_speed: f64,
 }
 
 impl Record {
-    /// The record of this world.
+    /// The record of this repository.
     pub fn read(world: &World) -> Result<Self> {
         let readme = world.read("README.md")?;
         let folder = readme.lines().find_map(|line| {
@@ -57,7 +57,7 @@ impl Record {
         Ok(Self { folder, benches })
     }
 
-    /// A file of it.
+    /// A file of the record.
     pub fn file(&self, world: &World, name: &str) -> Result<String> {
         world.read(&format!("{}/{name}", self.folder))
     }
@@ -106,7 +106,7 @@ impl Record {
         })
     }
 
-    /// Where its numbers come from, in a line.
+    /// The provenance of its numbers, in one line.
     pub fn provenance(&self) -> String {
         let runs = self.benches.iter().flat_map(|bench| &bench.sizes);
         provenance::line(&runs.map(|run| &run.provenance).collect::<Vec<_>>())

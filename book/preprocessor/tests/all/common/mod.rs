@@ -1,4 +1,4 @@
-//! A small repository, and what its commands print.
+//! A small repository, and the outputs of its commands.
 use std::fs;
 use std::path::Path;
 
@@ -25,7 +25,7 @@ const BENCH: &str = r#"[
     {"size": "512x512x512", "time": null,
      "provenance": {"gpu": "NVIDIA H100", "driver": "580", "cuda": "13.0", "commit": "def", "date": "2026-11-22T17:25:41Z"}}]}]"#;
 
-/// As `cargo ladder layout` draws.
+/// A picture as `cargo ladder layout` draws it.
 const SHEET: &str = "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"sheet\" viewBox=\"0 0 73 91\" width=\"73\" height=\"91\" role=\"img\" \
     aria-label=\"Swizzle\">\n<title>Swizzle</title>\n<style>.sheet text{fill:#1b1f24}@media (prefers-color-scheme:dark){.sheet \
     text{fill:#e6edf3}}</style>\n<text x=\"1\" y=\"2\">a &lt; b</text>\n</svg>\n";

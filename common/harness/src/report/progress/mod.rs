@@ -1,4 +1,4 @@
-//! How far a run is: a bar on a terminal, or whatever a page makes of the numbers.
+//! The progress of a run: a bar on a terminal, or a callback of a page.
 #[cfg(target_family = "wasm")]
 mod page;
 #[cfg(not(target_family = "wasm"))]

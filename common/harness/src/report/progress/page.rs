@@ -1,12 +1,12 @@
-//! Progress in a page: the listener is called with the number of blocks that are done.
+//! Progress in a page: calls a listener with the number of completed blocks.
 use std::sync::{Arc, OnceLock};
 
-/// Who listens.
+/// The listener.
 static LISTENER: OnceLock<fn(u64, u64)> = OnceLock::new();
 
-/// Has `listener` told of blocks that are done, of how many, from now on. The first to ask is told.
+/// Registers `listener` for the number of completed blocks and of all blocks. Only the first registration counts.
 pub fn listen(listener: fn(u64, u64)) {
-    // A second listener is the first again: a page has one.
+    // A page has one listener, so a second registration is the same one.
     let _ = LISTENER.set(listener);
 }
 
@@ -15,12 +15,12 @@ pub fn listen(listener: fn(u64, u64)) {
 pub struct Progress;
 
 impl Progress {
-    /// As on a terminal; there is nothing to start.
+    /// Same interface as on a terminal; there is nothing to start.
     pub fn new() -> Self {
         Self
     }
 
-    /// What the emulator is to call.
+    /// The emulator's callback.
     pub fn observer(&self) -> emulator::Progress {
         Arc::new(|done, all| {
             if let Some(listener) = LISTENER.get() {
@@ -29,6 +29,6 @@ impl Progress {
         })
     }
 
-    /// As on a terminal; there is nothing to take away.
+    /// Same interface as on a terminal; there is nothing to remove.
     pub fn finish(&self) {}
 }

@@ -1,12 +1,12 @@
-//! Tokens to declarations: what each one declares, whose it is, and where it ends. It is told apart by its brackets and a
-//! few keywords, so that text that is no C++ comes back too, as some declaration or other.
+//! Splits tokens into declarations: what each one declares, its scope, and where it ends. Brackets and a few keywords
+//! are enough to recognize them. Text that is not C++ is returned, too, as some declaration.
 use std::collections::HashSet;
 use std::ops::Range;
 
 use super::directives::Macros;
 use super::tokens::Kind;
 
-/// A token that is compiled.
+/// A token of a compiled line.
 #[derive(Clone, Debug)]
 pub struct Word<'a> {
     pub kind: Kind,
@@ -18,20 +18,20 @@ pub struct Word<'a> {
 #[derive(Clone, Debug, Default)]
 pub struct Declaration<'a> {
     pub form: Form,
-    /// What it declares. All names of namespaces and classes are one set here.
+    /// The names that it declares. Names of all namespaces and classes are in one set.
     pub names: Vec<&'a str>,
-    /// Bytes of the text.
+    /// Its range in the text, in bytes.
     pub range: Range<usize>,
-    /// Where a function's parameters are listed.
+    /// The range of a function's parameter list.
     pub parameters: Option<Range<usize>>,
     /// The names and keywords in it.
     pub words: HashSet<&'a str>,
-    /// Those in front of the body, the initial value and the parameters.
+    /// The words before the body, the initial value and the parameters.
     pub head: HashSet<&'a str>,
     pub template: bool,
     /// `= default`, `= delete` or `= 0`
     pub given: bool,
-    /// Of a class.
+    /// The members of a class.
     pub members: Vec<Declaration<'a>>,
 }
 
@@ -47,14 +47,14 @@ pub enum Form {
     Alias,
     UsingNamespace,
     StaticAssert,
-    /// A macro that is a declaration of its own, or braces of one.
+    /// A macro that is a declaration by itself, or a brace of one.
     Macro,
 }
 
-/// A bound for hostile texts: scopes within scopes.
+/// Limits the nesting of scopes, for hostile texts.
 const MOST_DEPTH: usize = 64;
 
-/// Words in front of parentheses that hold no parameters.
+/// Words before parentheses that are not parameter lists.
 const NO_FUNCTIONS: [&str; 17] = [
     "__launch_bounds__",
     "__maxnreg__",
@@ -75,7 +75,7 @@ const NO_FUNCTIONS: [&str; 17] = [
     "asm",
 ];
 
-/// All declarations of a text, those in namespaces among them.
+/// All declarations of a text, including those in namespaces.
 pub fn declarations<'a>(words: &[Word<'a>], macros: &Macros) -> Vec<Declaration<'a>> {
     let mut parser = Parser {
         words,
@@ -85,7 +85,7 @@ pub fn declarations<'a>(words: &[Word<'a>], macros: &Macros) -> Vec<Declaration<
     let mut found = Vec::new();
     while parser.at < words.len() {
         parser.scope(&mut found, Scope::Namespace, 0);
-        // A brace that closes nothing.
+        // An unmatched closing brace.
         parser.at += 1;
     }
     found
@@ -118,7 +118,7 @@ impl<'a> Parser<'_, 'a> {
             .is_some_and(|word| word.kind == Kind::Word)
     }
 
-    /// Declarations up to the brace that closes the scope, which is not eaten.
+    /// Declarations up to the brace that closes the scope, which is not consumed.
     fn scope(&mut self, found: &mut Vec<Declaration<'a>>, scope: Scope, depth: usize) {
         while self.at < self.words.len() {
             match self.peek() {
@@ -136,14 +136,14 @@ impl<'a> Parser<'_, 'a> {
                     let before = self.at;
                     let declaration = self.declaration(scope, depth);
                     found.push(declaration);
-                    // Whatever it was, it is passed.
+                    // Unknown: skip it.
                     self.at = self.at.max(before + 1);
                 }
             }
         }
     }
 
-    /// The declarations between two braces, which are eaten.
+    /// The declarations between two braces, which are consumed.
     fn body(&mut self, found: &mut Vec<Declaration<'a>>, scope: Scope, depth: usize) {
         if depth >= MOST_DEPTH {
             return self.group();
@@ -173,7 +173,7 @@ impl<'a> Parser<'_, 'a> {
         self.text(at) == "{"
     }
 
-    /// Skips what is between two brackets of any kind, and both.
+    /// Skips a bracketed range, including the brackets.
     fn group(&mut self) {
         let mut depth = 0usize;
         while self.at < self.words.len() {
@@ -189,7 +189,7 @@ impl<'a> Parser<'_, 'a> {
         }
     }
 
-    /// Skips `<…>`, if that is what begins here.
+    /// Skips `<…>`, if it begins here.
     fn angles(&mut self) -> bool {
         let start = self.at;
         let mut depth = 0usize;
@@ -246,7 +246,7 @@ impl<'a> Parser<'_, 'a> {
         one
     }
 
-    /// Up to the `;`.
+    /// Reads up to the `;`.
     fn statement(&mut self) {
         while self.at < self.words.len() {
             match self.peek() {
@@ -280,7 +280,7 @@ impl<'a> Parser<'_, 'a> {
                     };
                     open.text == "(" && star.text == "*" && name.kind == Kind::Word
                 });
-                // The names of an array's type stand in front of its bounds.
+                // The array's name precedes its bounds.
                 let mut plain = words.split(|word| word.text == "[").next().unwrap_or(words);
                 if plain.iter().any(|word| word.text == "{") {
                     plain = words;
@@ -301,7 +301,7 @@ impl<'a> Parser<'_, 'a> {
         these.any(|one| one.body.contains(['{', '}', ';']))
     }
 
-    /// `KERNEL(add, +)`, with a `;` or a body or neither behind it.
+    /// `KERNEL(add, +)`, possibly followed by `;` or a body.
     fn macro_call(&mut self, one: &mut Declaration<'a>) {
         one.form = Form::Macro;
         one.head.insert(self.peek());
@@ -332,13 +332,13 @@ struct Declarator<'p, 'w, 'a> {
     parser: &'p mut Parser<'w, 'a>,
     scope: Scope,
     depth: usize,
-    /// `=` was seen.
+    /// A `=` was read.
     value: bool,
-    /// `:` behind the parameters: a constructor's list.
+    /// A `:` after the parameters was read: a constructor's initializer list.
     list: bool,
-    /// `class`, `struct`, `union` or `enum` was seen, and its name is still to come.
+    /// `class`, `struct`, `union` or `enum` was read, and the name follows.
     class: Option<&'a str>,
-    /// Words that may be the name of a variable.
+    /// Words that may be a variable's name.
     last: Option<&'a str>,
     pointer: bool,
 }
@@ -433,7 +433,7 @@ impl<'p, 'w, 'a> Declarator<'p, 'w, 'a> {
             return;
         }
         one.head.insert(word);
-        // The first word behind `struct` that is no attribute.
+        // The first word after `struct` that is not an attribute.
         let attribute = self.parser.text(self.parser.at + 1) == "(" || word == "final";
         if self.class.is_some() && one.form != Form::Type && !attribute {
             one.names.push(word);
@@ -444,7 +444,7 @@ impl<'p, 'w, 'a> Declarator<'p, 'w, 'a> {
         }
     }
 
-    /// Whether this is behind `operator`, in a name such as `operator<<=`.
+    /// Whether this follows `operator`, in a name such as `operator<<=`.
     fn names_operator(&self, at: usize, most: usize) -> bool {
         let before = self.parser.words.get(at.saturating_sub(most)..at);
         before
@@ -453,7 +453,7 @@ impl<'p, 'w, 'a> Declarator<'p, 'w, 'a> {
             .any(|word| word.text == "operator")
     }
 
-    /// A variable is named by the word in front of what ends its name.
+    /// A variable's name is the last word of its declarator.
     fn name(&mut self, one: &mut Declaration<'a>) {
         let name = self.last.take();
         if one.parameters.is_none() && !self.value {
@@ -508,7 +508,7 @@ impl<'p, 'w, 'a> Declarator<'p, 'w, 'a> {
         }
     }
 
-    /// A `{`; whether the declaration ends with its `}`.
+    /// Reads a `{`; returns whether the declaration ends with the matching `}`.
     fn brace(&mut self, one: &mut Declaration<'a>, first: usize) -> bool {
         let before = self.parser.at.wrapping_sub(1);
         if self.value {
@@ -545,7 +545,7 @@ impl<'p, 'w, 'a> Declarator<'p, 'w, 'a> {
             None => {
                 self.name(one);
                 self.parser.group();
-                // A macro that is not known, with a body.
+                // An unknown macro with a body.
                 return self.scope == Scope::Namespace && one.names.is_empty();
             }
         }

@@ -1,9 +1,9 @@
-//! The preprocessor's part: which macros there are, which lines are compiled, what is included.
+//! The preprocessor's part: which macros are defined, which lines are compiled, which files are included.
 use std::collections::HashMap;
 
 use super::tokens::{Kind, tokens};
 
-/// A bound for hostile texts: macros within macros, and parentheses within parentheses.
+/// Limits the nesting of macros and parentheses, for hostile texts.
 const MOST_DEPTH: usize = 32;
 
 /// A directive, as far as it matters here.
@@ -15,19 +15,19 @@ pub enum Directive<'a> {
         body: &'a str,
     },
     Undef(&'a str),
-    /// The name, and whether it stands in quotes.
+    /// The name, and whether it is quoted.
     Include(&'a str, bool),
     /// `#if` with the condition; `#ifdef` and `#ifndef` with `defined`.
     If(Condition<'a>),
     Elif(Condition<'a>),
     Else,
     Endif,
-    /// `#pragma`, `#error`, `#warning`: not for code that is left out.
+    /// `#pragma`, `#error`, `#warning`: dropped in code that is left out.
     Message,
     Other,
 }
 
-/// When lines are compiled.
+/// The condition under which lines are compiled.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Condition<'a> {
     Defined(&'a str, bool),
@@ -35,7 +35,7 @@ pub enum Condition<'a> {
 }
 
 impl<'a> Directive<'a> {
-    /// Of a line that begins with `#`.
+    /// Parses a line that begins with `#`.
     pub fn parse(line: &'a str) -> Self {
         let line = line.trim_start().trim_start_matches('#').trim_start();
         let (name, rest) = split_word(line);
@@ -78,7 +78,7 @@ impl<'a> Directive<'a> {
     }
 }
 
-/// The word that a text begins with, behind blanks, and the rest.
+/// The first word of a text after blanks, and the rest.
 fn split_word(text: &str) -> (&str, &str) {
     let text = text.trim_start();
     let is_word = |c: char| c.is_alphanumeric() || c == '_' || c == '$';
@@ -92,7 +92,7 @@ pub struct Macro {
     pub body: String,
 }
 
-/// The macros that are defined, and every definition that there ever was.
+/// The currently defined macros, and all definitions so far.
 #[derive(Clone, Debug, Default)]
 pub struct Macros {
     now: HashMap<String, Macro>,
@@ -114,7 +114,7 @@ impl Macros {
         self.now.remove(name);
     }
 
-    /// Every definition of this name.
+    /// All definitions of this name.
     pub fn ever(&self, name: &str) -> &[Macro] {
         self.ever.get(name).map_or(&[], Vec::as_slice)
     }
@@ -123,7 +123,7 @@ impl Macros {
         self.ever.keys().map(String::as_str)
     }
 
-    /// Whether lines under this condition are compiled; those under one that is not understood are.
+    /// Whether lines under this condition are compiled; if the condition is not understood, they are.
     pub fn holds(&self, condition: &Condition<'_>) -> bool {
         match *condition {
             Condition::Defined(name, wanted) => self.is_defined(name) == wanted,
@@ -153,7 +153,7 @@ impl Macros {
     }
 }
 
-/// What NVRTC defines, for the newest architecture that the emulator has.
+/// The macros that NVRTC predefines, for the emulator's newest architecture.
 fn built_in(name: &str) -> Option<i64> {
     Some(match name {
         "__CUDACC__" | "__NVCC__" | "__CUDACC_RTC__" | "__linux__" | "__x86_64__" => 1,
@@ -183,7 +183,7 @@ impl Expression<'_> {
         found
     }
 
-    /// An operator of at least this precedence, and how many tokens it has.
+    /// An operator of at least this precedence, and its number of tokens.
     fn operator(&self, least: u8) -> Option<(&'static str, u8)> {
         let one = self.peek();
         let two = self.tokens.get(self.at + 1).map_or("", |token| token.1);
@@ -367,7 +367,7 @@ mod tests {
             ("-1 < 0", true),
             ("1 << 3 == 8", true),
             ("7 % 4 == 3", true),
-            // Not understood: compiled.
+            // Not understood, so compiled.
             ("F(0)", true),
             ("SELF", true),
             ("1 / 0", true),

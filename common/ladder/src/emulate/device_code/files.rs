@@ -1,4 +1,4 @@
-//! A source with the files that it includes, each read once, as the preprocessor comes to them.
+//! A source and the files that it includes, each read once, in the order in which the preprocessor meets them.
 use std::collections::HashMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -7,36 +7,36 @@ use super::declarations::{Declaration, Word, declarations};
 use super::directives::{Directive, Macros};
 use super::tokens::{Kind, tokens};
 
-/// Bounds for what a source includes.
+/// Limits on included files.
 const MOST_FILES: usize = 512;
 const MOST_DEPTH: usize = 64;
 const MOST_BYTES: u64 = 64 << 20;
 
-/// A text of a source.
+/// A file of the source.
 #[derive(Clone, Debug)]
 pub struct File {
-    /// The name by which an `#include` finds it; for the source itself, its path.
+    /// The name by which an `#include` refers to it; for the source itself, its path.
     pub name: String,
     pub text: String,
 }
 
-/// A source and the files of its own that it includes.
+/// A source and the user's files that it includes.
 #[derive(Clone, Debug, Default)]
 pub struct Source {
-    /// The source comes first.
+    /// The source is the first.
     pub files: Vec<File>,
-    /// Headers that were found nowhere.
+    /// Headers that were not found.
     pub missing: Vec<String>,
     pub(super) macros: Macros,
     pub(super) parts: Vec<Part>,
 }
 
-/// What of a file is compiled.
+/// The compiled part of a file.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Part {
-    /// Kind and place of each word.
+    /// Kind and range of each word.
     words: Vec<(Kind, Range<usize>)>,
-    /// Where directives are.
+    /// Ranges of directives.
     pub directives: Vec<Range<usize>>,
 }
 
@@ -55,9 +55,9 @@ impl Part {
     }
 }
 
-/// Where included files are looked for.
+/// Where included files are searched.
 pub struct Search<'a> {
-    /// Folders of the user's.
+    /// The user's include folders.
     pub folders: &'a [PathBuf],
     /// Whether the compiler has a header of this name.
     pub has_header: &'a dyn Fn(&str) -> bool,
@@ -66,7 +66,7 @@ pub struct Search<'a> {
 /// Reads a source, with these macros defined, each as `NAME` or `NAME=VALUE`.
 ///
 /// # Errors
-/// The file that cannot be read, and why.
+/// The file that cannot be read, and the reason.
 pub fn read(
     path: &Path,
     defines: &[String],
@@ -76,7 +76,7 @@ pub fn read(
     Ok(of_text(path, &text, defines, search))
 }
 
-/// The same for a text that is there.
+/// The same for a text in memory.
 pub fn of_text(path: &Path, text: &[u8], defines: &[String], search: &Search<'_>) -> Source {
     let mut reader = Reader {
         search,
@@ -96,14 +96,14 @@ pub fn of_text(path: &Path, text: &[u8], defines: &[String], search: &Search<'_>
 struct Reader<'s> {
     search: &'s Search<'s>,
     source: Source,
-    /// Files by the names that were used for them.
+    /// Files by the names that refer to them.
     known: HashMap<String, usize>,
     bytes: u64,
 }
 
-/// An `#if` that is open.
+/// An open `#if`.
 struct Branch {
-    /// Whether its lines are compiled now, and whether some were before.
+    /// Whether its lines are being compiled, and whether an earlier branch was.
     active: bool,
     done: bool,
 }

@@ -1,13 +1,13 @@
-//! The device's part of a CUDA source: what a kernel needs, and nothing of the host's, as nvcc's device pass has it. The
-//! rest becomes blanks, so that every line keeps its number.
+//! The device part of a CUDA source: what a kernel needs, without the host's code, as in nvcc's device pass. The rest
+//! is replaced by blanks, so that line numbers stay the same.
 //!
 //! | file | what it answers |
 //! | --- | --- |
 //! | `tokens` | where do words, strings and comments end? |
-//! | `directives` | which lines are compiled, and which macros are there? |
+//! | `directives` | which lines are compiled, and which macros are defined? |
 //! | `declarations` | what is declared where? |
-//! | `files` | which files belong to it? |
-//! | `reach` | which of it does a kernel need? |
+//! | `files` | which files are included? |
+//! | `reach` | which declarations does a kernel need? |
 mod declarations;
 mod directives;
 mod files;

@@ -1,6 +1,6 @@
-//! Which declarations a kernel needs: it names them, or what it names does. A function without `__device__` is not among
-//! them, unless it is `constexpr`: nvcc does not call one from a kernel either (CUDA C++ Programming Guide, "Function
-//! Execution Space Specifiers").
+//! Finds the declarations that a kernel needs: it names them, or something that it needs names them. Functions without
+//! `__device__` are not included unless they are `constexpr`: nvcc does not allow calling them from a kernel either
+//! (CUDA C++ Programming Guide, "Function Execution Space Specifiers").
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
@@ -13,13 +13,13 @@ use super::tokens::{Kind, tokens};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KernelDeclaration {
     pub name: String,
-    /// Whether it takes template arguments.
+    /// Whether it is a template.
     pub template: bool,
-    /// The parameters as written, on one line.
+    /// The parameters as in the source, on one line.
     pub parameters: String,
 }
 
-/// What was left out, since it is the host's.
+/// Host code that was left out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostOnly {
     pub name: String,
@@ -27,16 +27,16 @@ pub struct HostOnly {
     pub line: usize,
 }
 
-/// What of a source is compiled.
+/// The compiled part of a source.
 #[derive(Clone, Debug, Default)]
 pub struct DeviceCode {
-    /// The source, then the files of its own that it includes; what is left out is blank.
+    /// The source, then the user's files that it includes; what is left out is blank.
     pub files: Vec<File>,
     pub kernels: Vec<KernelDeclaration>,
     pub host: Vec<HostOnly>,
 }
 
-/// Headers that only their users pay for: some take a second to compile, others are for the host alone.
+/// Headers that are only included if they are used: some take a second to compile, others are for the host only.
 const ON_DEMAND: [(&str, &[&str]); 12] = [
     ("thrust/", &["thrust"]),
     ("cub/", &["cub"]),
@@ -66,7 +66,7 @@ const NAMESPACES: [&str; 10] = [
     "literals",
 ];
 
-/// Where a function or variable belongs, as its declaration says.
+/// The execution space that a declaration gives a function or variable.
 #[derive(Clone, Copy, Default)]
 struct Space {
     kernel: bool,
@@ -75,7 +75,7 @@ struct Space {
 }
 
 impl Source {
-    /// What the kernel of this name needs; of all kernels if none is named, or none has the name.
+    /// The code that the kernel of this name needs; for all kernels if no name is given or none matches.
     pub fn device_code(&self, kernel: Option<&str>) -> DeviceCode {
         let mut reach = Reach::new(self);
         let kernels = reach.kernels();
@@ -105,12 +105,12 @@ pub fn base_name(expression: &str) -> &str {
 
 struct Reach<'a> {
     source: &'a Source,
-    /// Each with the file that it is in.
+    /// Each with its file.
     declarations: Vec<(usize, Declaration<'a>)>,
     by_name: HashMap<&'a str, Vec<usize>>,
     spaces: HashMap<&'a str, Space>,
     kept: Vec<bool>,
-    /// Words that are reached, and those that were not looked at yet.
+    /// Words that are reached; and those that have not been followed yet.
     reached: HashSet<String>,
     open: Vec<String>,
 }
@@ -175,8 +175,8 @@ impl<'a> Reach<'a> {
         kernels
     }
 
-    /// Keeps what has to be there: the kernels that are asked for, operators, and braces of macros. A kernel that a macro
-    /// makes cannot be told by its name: then all of the device's code is kept.
+    /// Keeps what is always needed: the requested kernels, operators, and braces of macros. If a macro generates a
+    /// kernel, its name cannot be matched, so all device code is kept.
     fn roots(&mut self, kernel: Option<&str>, named: bool) {
         for index in 0..self.declarations.len() {
             let one = &self.declarations[index].1;
@@ -201,7 +201,7 @@ impl<'a> Reach<'a> {
         }
     }
 
-    /// Whether a macro opens or closes braces that others close or open.
+    /// Whether a macro has unbalanced braces.
     fn is_open(&self, one: &Declaration<'_>) -> bool {
         let bodies = one
             .head
@@ -212,7 +212,7 @@ impl<'a> Reach<'a> {
         counts.any(|(open, close)| open != close)
     }
 
-    /// Whether a macro declares what both sides may use.
+    /// Whether a macro declares something that both sides may use.
     fn declares_both(&self, one: &Declaration<'_>) -> bool {
         let bodies = one
             .head
@@ -263,7 +263,7 @@ impl<'a> Reach<'a> {
         self.open.extend(words);
     }
 
-    /// Functions of a class, and of classes in it, that are the host's.
+    /// The host functions of a class and of its nested classes.
     fn host_members(&self, one: &Declaration<'_>, cut: &mut Vec<Range<usize>>) {
         for member in &one.members {
             let stays = member.given || member.head.contains("virtual") || self.usable(member);
@@ -280,7 +280,7 @@ impl<'a> Reach<'a> {
         }
     }
 
-    /// Follows every word to what it names.
+    /// Follows every word to the declarations that it names.
     fn follow(&mut self) {
         while let Some(word) = self.open.pop() {
             if self.reached.contains(&word) {
@@ -299,7 +299,7 @@ impl<'a> Reach<'a> {
         }
     }
 
-    /// Namespaces that are known, and assertions about what is there: neither is ever named.
+    /// Known namespaces and static assertions, which are never named.
     fn assertions(&mut self) {
         let files = self.source.files.iter().zip(&self.source.parts);
         let words = files
@@ -368,7 +368,7 @@ impl<'a> Reach<'a> {
             .collect()
     }
 
-    /// Whether a header is of no use to what is kept.
+    /// Whether nothing that is kept uses a header.
     fn is_needless(&self, name: &str) -> bool {
         let of = ON_DEMAND
             .iter()
@@ -402,7 +402,7 @@ impl<'a> Reach<'a> {
     }
 }
 
-/// Blanks a range but for its ends of lines and its directives.
+/// Blanks a range, except for line ends and directives.
 fn blank(text: &mut [u8], original: &str, range: Range<usize>, part: &Part) {
     let mut at = range.start;
     let first = part
@@ -447,7 +447,7 @@ fn space_of(word: &str) -> Space {
     }
 }
 
-/// What macros say of where things belong: `#define HD __host__ __device__`, and macros of such macros.
+/// The execution spaces that macros stand for: `#define HD __host__ __device__`, and macros of such macros.
 fn spaces(macros: &Macros) -> HashMap<&str, Space> {
     let mut spaces: HashMap<&str, Space> = HashMap::new();
     // As deep as macros are nested in practice.

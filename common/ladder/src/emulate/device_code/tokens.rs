@@ -1,21 +1,21 @@
-//! CUDA C++ to tokens, no finer than it takes to tell declarations apart. Nothing is ever refused: a string that never
-//! ends, ends with its line, and a comment with the text.
+//! Tokenizes CUDA C++, as finely as is needed to recognize declarations. Never fails: an unterminated string ends at
+//! the end of its line, and an unterminated comment at the end of the text.
 use std::ops::Range;
 
-/// What a token is.
+/// The kind of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A name or a keyword.
     Word,
     /// A number, a string or a character.
     Literal,
-    /// One character, but for `::`.
+    /// A single character, or `::`.
     Punct,
-    /// A line that begins with `#`, with all lines that continue it.
+    /// A line that begins with `#`, including its continuation lines.
     Directive,
 }
 
-/// A token and where it is in the text.
+/// A token and its range in the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Token {
     pub kind: Kind,
@@ -28,14 +28,14 @@ impl Token {
     }
 }
 
-/// The tokens of a text, without its comments.
+/// The tokens of a text, without comments.
 pub fn tokens(source: &str) -> Vec<Token> {
     let mut lexer = Lexer {
         bytes: source.as_bytes(),
         at: 0,
     };
     let mut tokens = Vec::new();
-    // Whether nothing but blanks has come since the line began.
+    // Whether only blanks have occurred since the line began.
     let mut fresh = true;
     while let Some(&byte) = lexer.bytes.get(lexer.at) {
         let start = lexer.at;
@@ -87,7 +87,7 @@ pub fn tokens(source: &str) -> Vec<Token> {
     tokens
 }
 
-/// Letters beyond ASCII belong to words.
+/// Non-ASCII letters belong to words.
 fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$') || !byte.is_ascii()
 }
@@ -117,7 +117,7 @@ impl Lexer<'_> {
         true
     }
 
-    /// Up to the end of the line, or of the last line that a `\` continues it with.
+    /// Up to the end of the line, including continuation lines.
     fn line(&mut self) {
         while let Some(&byte) = self.bytes.get(self.at) {
             match byte {
@@ -128,7 +128,7 @@ impl Lexer<'_> {
         }
     }
 
-    /// Bytes of a `\` at the end of a line, with the end of the line.
+    /// The length of a `\` at the end of a line, including the line end.
     fn splice(&self) -> usize {
         let rest = self.rest();
         match () {
@@ -138,7 +138,7 @@ impl Lexer<'_> {
         }
     }
 
-    /// As [`Self::line`]; a comment in it may go on over its end, and strings hold no comments.
+    /// As [`Self::line`], except that a comment may continue past its end, and strings contain no comments.
     fn directive(&mut self) {
         while let Some(&byte) = self.bytes.get(self.at) {
             match byte {
@@ -180,7 +180,7 @@ impl Lexer<'_> {
         }
     }
 
-    /// A word, or a literal that it begins: `R"(…)"`, `L'x'`.
+    /// A word, or a literal with a prefix: `R"(…)"`, `L'x'`.
     fn word(&mut self) -> Kind {
         let start = self.at;
         while self.bytes.get(self.at).is_some_and(|&byte| is_word(byte)) {

@@ -1,24 +1,24 @@
-//! How a source declares a variable in shared memory: `__shared__ float tile[ROWS][COLUMNS]`. What is more than that, such as a
-//! struct or a template's parameter, is not known here.
+//! Finds how a source declares a variable in shared memory: `__shared__ float tile[ROWS][COLUMNS]`. More complex
+//! declarations, with structs or template parameters, are not understood.
 use layout::expression::Expression;
 
 use super::super::element::Element;
 
-/// What a declaration says.
+/// The information in a declaration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Declared {
     pub element: Option<Element>,
-    /// Rows and columns, of an array of two dimensions whose sides are known.
+    /// Rows and columns of a two-dimensional array with known sides.
     pub shape: Option<(usize, usize)>,
 }
 
-/// Constants that stand for others: a chain of more is not followed.
+/// Limits the chain of constants that refer to other constants.
 const DEEPEST: usize = 8;
 
-/// Characters of a formula: one that refers to itself would grow without end.
+/// Limits the length of a formula: one that refers to itself would grow without end.
 const LONGEST: usize = 200;
 
-/// That of a variable, if the source has one.
+/// The declaration of a variable, if the source has one.
 pub fn of(source: &str, symbol: &str) -> Option<Declared> {
     let source = without_comments(source);
     let statements = source.split([';', '{', '}']);
@@ -64,7 +64,7 @@ fn element(kind: &str) -> Option<Element> {
         () if has("float") => Element::F32,
         () if has("double") => Element::F64,
         () if has("__nv_bfloat16") => Element::Bf16,
-        // Bits of f16 come as unsigned short where no header is included.
+        // Without CUDA's headers, f16 is declared as unsigned short.
         () if has("half") || has("__half") || is_unsigned && has("short") => Element::F16,
         () if has("short") => Element::I16,
         () if has("char") && is_unsigned || has("uint8_t") => Element::U8,
@@ -93,7 +93,7 @@ fn value(source: &str, formula: &str) -> Option<usize> {
     None
 }
 
-/// With each name replaced by what it stands for; whether there was none.
+/// Replaces each name by its definition; returns whether there was none.
 fn replaced(source: &str, formula: &str) -> Option<(String, bool)> {
     let (mut out, mut name, mut is_done) = (String::new(), String::new(), true);
     for c in formula.chars().chain([' ']) {
@@ -113,7 +113,7 @@ fn replaced(source: &str, formula: &str) -> Option<(String, bool)> {
     Some((out.trim().to_owned(), is_done))
 }
 
-/// What a macro or a constant stands for: `#define N 8`, `constexpr int M = 2, N = 8;`.
+/// The definition of a macro or a constant: `#define N 8`, `constexpr int M = 2, N = 8;`.
 fn constant(source: &str, name: &str) -> Option<String> {
     let macros = source.lines().find_map(|line| {
         let rest = line.trim_start().strip_prefix("#define")?.trim_start();
@@ -150,7 +150,7 @@ mod tests {
         assert_eq!(of("tile"), known(Some(Element::F32), Some((32, 36))));
         assert_eq!(of("flat"), known(Some(Element::F16), None));
         assert_eq!(of("raw"), known(Some(Element::I8), None));
-        // What cannot be known is not guessed, and what refers to itself comes to an end.
+        // Unknown values are not guessed, and self-references do not loop forever.
         assert_eq!(of("pairs"), known(None, None));
         assert_eq!(of("more"), known(Some(Element::I32), None));
         assert_eq!(of("til"), None);

@@ -1,8 +1,9 @@
-//! `emulate --show tiles --at 120` and `--show-registers --lane 5 --at 131`: what a block holds at a line.
+//! `emulate --show tiles --at 120` and `--show-registers --lane 5 --at 131`: shows a block's memory or registers at a
+//! line.
 //!
 //! | file | what it answers |
 //! | --- | --- |
-//! | `mod` | what is asked for, and of which instructions? |
+//! | `mod` | what is requested, and for which instructions? |
 //! | `declaration` | which rows, columns and type does the source declare? |
 //! | `table` | how is shared memory shown? |
 //! | `registers` | how are operands shown? |
@@ -19,40 +20,41 @@ use harness::{Function, Nvrtc, Size, Source, Task, Trial, TrialLaunch, Values, l
 use super::element::Element;
 use super::launch::Launch;
 
-/// What of a block is to be shown.
+/// What to show of a block.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Look {
-    /// Show this variable of shared memory, as the last warp finds it when it comes to the line of --at
+    /// Show this variable in shared memory, as it is when the last warp reaches the line of --at
     #[arg(long, value_name = "SYMBOL", requires = "at", conflicts_with_all = ["profile", "sanitize", "csv", "json", "time"])]
     pub show: Option<String>,
     /// Show the operands of the matrix instructions, loads and stores of the line of --at, for one lane
     #[arg(long, requires = "at", conflicts_with_all = ["profile", "sanitize", "csv", "json", "time"])]
     pub show_registers: bool,
-    /// A line of the source, or of the PTX where that is all there is
+    /// A line of the source, or of the PTX if there is no source
     #[arg(long, value_name = "LINE")]
     pub at: Option<u32>,
-    /// Which execution of the line by each warp: 1 is the first
+    /// The execution of the line, counted per warp: 1 is the first
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
     pub execution: u64,
-    /// Whose memory or registers: the block's index
+    /// The index of the block
     #[arg(long, value_name = "X,Y,Z", default_value = "0", value_parser = index)]
     pub block_index: [u32; 3],
-    /// The warp of --show-registers
+    /// The warp for --show-registers
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub warp: u32,
-    /// Its lane
+    /// The lane for --show-registers
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..32))]
     pub lane: u32,
-    /// Rows and columns of the variable, counted in its elements [default: as declared, else rows of 128 bytes]
+    /// Rows and columns of the variable, in elements [default: as declared, else rows of 128 bytes]
     #[arg(long, value_name = "ROWSxCOLUMNS", requires = "show", value_parser = table::shape)]
     pub shape: Option<(usize, usize)>,
-    /// Bytes before its first element, as of a second tile in the same array
+    /// Bytes before the first element, for example for a second tile in the same array
     #[arg(long, value_name = "BYTES", requires = "show", default_value_t = 0)]
     pub offset: usize,
-    /// The type of its elements: f16, bf16, f32, … [default: as declared; unsigned short is f16]
+    /// The element type: f16, bf16, f32, … [default: as declared; unsigned short is f16]
     #[arg(long = "as", value_name = "TYPE", requires = "show", value_parser = element)]
     pub element: Option<Element>,
-    /// Where in its row chunk `col` of 16 bytes of row `row` is stored, such as 'col ^ (row & 7)': shown in logical order
+    /// The position in its row of 16-byte chunk `col` of row `row`, such as 'col ^ (row & 7)': elements are shown in
+    /// logical order
     #[arg(
         long,
         value_name = "FORMULA",
@@ -65,7 +67,7 @@ pub struct Look {
     pub size: Option<Size>,
 }
 
-/// `5`, `5,2`, `5,2,0`: what is omitted is 0.
+/// `5`, `5,2`, `5,2,0`: omitted numbers are 0.
 fn index(text: &str) -> Result<[u32; 3], &'static str> {
     const WRONG: &str = "expected one to three numbers, such as 5 or 5,2,0";
     let given: Result<Vec<u32>, _> = text.split(',').map(|one| one.trim().parse()).collect();
@@ -90,7 +92,7 @@ impl Look {
         self.show.is_some() || self.show_registers
     }
 
-    /// What the emulator has to keep for it.
+    /// What the emulator has to keep.
     ///
     /// # Errors
     /// If the line has no instruction, or no such operand.
@@ -125,7 +127,7 @@ impl Look {
             "line {line} has no load, store or matrix instruction: {}",
             opcodes(&all, instructions)
         );
-        // Of a line that moves data or waits, that is the moment which is meant, and not that of its first addition.
+        // For a line that moves data or waits, that moment is meant, not its first address computation.
         let waits = |&&index: &&usize| {
             let kind = &instructions[index].kind;
             kind.is_barrier()
@@ -133,7 +135,7 @@ impl Look {
                 || moves(&index)
         };
         let meant = all.iter().find(waits).or(all.first()).copied();
-        // A loop that was unrolled has it several times, and not every copy is executed at every size.
+        // An unrolled loop contains the line several times, and not every copy is executed at every size.
         let shared_at = meant.filter(|_| self.show.is_some()).map(|meant| {
             let is_copy =
                 |&&index: &&usize| instructions[index].opcode == instructions[meant].opcode;
@@ -151,10 +153,10 @@ impl Look {
         })
     }
 
-    /// What was kept, as the reader sees it.
+    /// Formats what was kept.
     ///
     /// # Errors
-    /// If there is no such variable, or the line was not executed so often.
+    /// If the variable does not exist, or the line was not executed that often.
     pub fn text(
         &self,
         source: &Source,
@@ -180,7 +182,7 @@ impl Look {
         }
     }
 
-    /// What to say if nothing was kept.
+    /// The message if nothing was kept.
     fn nothing(&self) -> anyhow::Error {
         let [x, y, z] = self.block_index;
         anyhow!(
@@ -190,7 +192,7 @@ impl Look {
     }
 }
 
-/// The names of some instructions, each once.
+/// The names of some instructions, without duplicates.
 fn opcodes(all: &[usize], instructions: &[Instruction]) -> String {
     let mut names: Vec<&str> = Vec::new();
     for &index in all {
@@ -202,10 +204,10 @@ fn opcodes(all: &[usize], instructions: &[Instruction]) -> String {
     names.join(", ")
 }
 
-/// Shows it of a kernel that is launched as a rung's, or as the grader launches an assignment's.
+/// Shows a kernel that is launched like a rung's, or as the grader launches an assignment's.
 ///
 /// # Errors
-/// If it cannot be compiled, or states no launch as rungs do; and as of [`Look::text`].
+/// If it cannot be compiled, or does not state its launch as rungs do; and as for [`Look::text`].
 pub fn at_size(
     look: &Look,
     size: Size,

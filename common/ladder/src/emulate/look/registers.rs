@@ -1,4 +1,4 @@
-//! Operands of a line's instructions, of one lane.
+//! The operands of a line's instructions, for one lane.
 use anyhow::Result;
 use emulator::{Instruction, InstructionKind, Operand, OperandSnapshot, SharedVariable, Snapshot};
 use half::f16;
@@ -7,7 +7,7 @@ use harness::table::table;
 
 use super::Look;
 
-/// Whether the emulator keeps its operands.
+/// Whether the emulator keeps the operands of this instruction.
 pub fn has_operands(kind: &InstructionKind) -> bool {
     kind.is_load()
         || kind.is_store()
@@ -69,11 +69,11 @@ fn execution(
 
 const HEADS: [&str; 5] = ["operand", "bits", "f16", "f32", "as integer or place"];
 
-/// What the bits of an operand may be.
+/// The type of an operand's bits.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Meaning {
     Address,
-    /// One or two.
+    /// One value, or two packed ones.
     F16,
     F32,
     /// The instruction does not say.
@@ -84,7 +84,7 @@ fn meaning(role: &str, opcode: &str) -> Meaning {
     let has = |types: &str| opcode.contains(types);
     match role {
         "address" => Meaning::Address,
-        // Sums are of the first and the last type, factors of the two between.
+        // Sums have the first and the last type, factors the two in between.
         "c" | "d" if has(".f32.f16.f16.f32") || has(".f32.bf16.bf16.f32") => Meaning::F32,
         "a" | "b" if has(".f16.f16") && !opcode.starts_with("wgmma") => Meaning::F16,
         "c" | "d" if has(".f16.f16.f16.f16") => Meaning::F16,
@@ -98,7 +98,7 @@ fn has_matrix(opcode: &str) -> bool {
     opcode.starts_with("ldmatrix") || opcode.starts_with("stmatrix")
 }
 
-/// An address in shared memory as a reader knows it: `tiles + 320`.
+/// An address in shared memory, relative to a variable: `tiles + 320`.
 fn named(address: u64, variables: &[SharedVariable]) -> Option<String> {
     let (variable, offset) = variables.iter().rev().find_map(|one| {
         let offset = address.checked_sub(one.address.into())?;

@@ -1,4 +1,4 @@
-//! A variable of shared memory as a table.
+//! Shows a variable in shared memory as a table.
 use anyhow::{Result, anyhow, bail, ensure};
 use emulator::Snapshot;
 use harness::{Function, Source};
@@ -8,13 +8,13 @@ use layout::mapping::{Mapping, Shape};
 use super::super::element::{Element, Value};
 use super::{Look, declaration};
 
-/// Columns side by side; what a row has more of follows below.
+/// The most columns side by side; the rest of a row follows below.
 const SIDE_BY_SIDE: usize = 16;
 
-/// Bytes of a row where nothing says how long it is: all banks, once.
+/// The row length if nothing specifies it: all banks once.
 const BANKS: usize = 128;
 
-/// Bytes that move together in a swizzle.
+/// The unit of a swizzle in bytes.
 const UNIT: usize = 16;
 
 /// `64x32`
@@ -31,7 +31,7 @@ pub fn shape(text: &str) -> Result<(usize, usize), &'static str> {
     sides.ok_or("expected rows and columns, such as 64x32")
 }
 
-/// A part of a variable, and how it is read.
+/// A part of a variable, and how to interpret it.
 struct Part<'a> {
     bytes: &'a [u8],
     element: Element,
@@ -129,7 +129,7 @@ pub fn text(
     Ok(out)
 }
 
-/// Where the units of each row lie, if a formula says so.
+/// The positions of the units of each row, if there is a formula.
 fn mapping(look: &Look, rows: usize, row_bytes: usize) -> Result<Option<Mapping>> {
     let Some(formula) = &look.swizzle else {
         return Ok(None);
@@ -151,7 +151,7 @@ fn mapping(look: &Look, rows: usize, row_bytes: usize) -> Result<Option<Mapping>
     Ok(Some(mapping))
 }
 
-/// Some columns of all rows.
+/// A range of columns of all rows.
 fn panel(part: &Part, columns: std::ops::Range<usize>) -> String {
     let cell = |row: usize, column: usize| element_at(part, row, column).map_or("?".into(), shown);
     let cells: Vec<Vec<String>> = (0..part.rows)
@@ -193,7 +193,7 @@ fn element_at(part: &Part, row: usize, column: usize) -> Option<Value> {
     Some(part.element.value(part.bytes.get(at..at + width)?))
 }
 
-/// Four digits of a number are enough to know it by.
+/// Four significant digits identify a number.
 fn shown(value: Value) -> String {
     match value {
         Value::Float(value) if value.is_finite() && value.fract() != 0.0 => {

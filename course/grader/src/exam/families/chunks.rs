@@ -1,11 +1,11 @@
-//! 16 bytes of each row.
+//! 16-byte chunks, one per row.
 use super::Draft;
 use super::strides::back;
 use crate::exam::access::{Op, WarpAccess};
 use crate::exam::formula::{COL, Formula, LANE, ROW};
 use crate::exam::random::SeededRandom;
 
-/// Rows of plain tiles, as `ldmatrix` reads them.
+/// Rows of tiles without a swizzle, as `ldmatrix` reads them.
 pub fn matrix_rows(draw: &mut SeededRandom) -> Draft {
     let chunks = draw.pick(&[1, 2, 3, 4, 5, 6, 8, 9, 10, 12, 16, 17]);
     let pitch = 16 * chunks;
@@ -33,14 +33,14 @@ pub fn matrix_rows(draw: &mut SeededRandom) -> Draft {
     }
 }
 
-/// A swizzle: the chunk's number, XOR some bits of the row's.
+/// A swizzle: the index of the chunk XOR some bits of the row index.
 struct Xor {
     shift: u32,
     mask: u32,
 }
 
 impl Xor {
-    /// One that stays in a row of N chunks.
+    /// A swizzle that stays in a row of N chunks.
     fn draw(draw: &mut SeededRandom, chunks: u32) -> Self {
         let shift = draw.below(3);
         let widths = chunks.ilog2().min(3);
@@ -70,7 +70,7 @@ pub fn swizzled_column(draw: &mut SeededRandom) -> Draft {
         Op::Matrix => draw.pick(&[8, 16, 32].map(|lanes| (lanes, columns * 8 >= lanes))),
         _ => (32, columns == 4),
     };
-    // Where the row has fewer chunks, the lanes are rows further down.
+    // If a row has fewer chunks, the remaining lanes are in rows below.
     let place = match place {
         true => [LANE % 8, LANE / 8],
         false => [LANE % 16, LANE / 16],
@@ -84,7 +84,7 @@ pub fn swizzled_column(draw: &mut SeededRandom) -> Draft {
     }
 }
 
-/// Which bits of a row's number tell the eight rows apart that are served together.
+/// Which bits of the row index distinguish the eight rows of a phase.
 fn spent(pitch: u32, xor: &Xor) -> String {
     let bits = |mask: u32| {
         let bits: Vec<String> = (0..5)
@@ -97,7 +97,7 @@ fn spent(pitch: u32, xor: &Xor) -> String {
             [] => "no bit".into(),
         }
     };
-    // As many rows are side by side in the 128 bytes of all banks: their number's lowest bits.
+    // The lowest bits of the row index choose the position in the 128 bytes of all banks.
     let by_place = (128 / pitch).max(1) - 1;
     let by_xor = xor.mask << xor.shift;
     let fill = match by_place {
@@ -115,7 +115,7 @@ fn spent(pitch: u32, xor: &Xor) -> String {
     let left = 0b111 & !(by_place | by_xor);
     let end = match left {
         0 => "So all eight rows that are served together are in different banks".into(),
-        left => format!("Rows that differ only in {} meet", bits(left)),
+        left => format!("Rows that differ only in {} conflict", bits(left)),
     };
     format!("{fill}. The XOR uses {}{twice}. {end}.", bits(by_xor))
 }

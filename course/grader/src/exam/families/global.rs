@@ -7,7 +7,7 @@ use crate::exam::random::SeededRandom;
 const SECTOR: u32 = layout::sectors::SECTOR;
 const OPS: [Op; 2] = [Op::GlobalLoad, Op::GlobalStore];
 
-/// Coalesced, perhaps from the middle of a sector.
+/// Coalesced, possibly starting in the middle of a sector.
 pub fn side_by_side(draw: &mut SeededRandom) -> Draft {
     let op = draw.pick(&OPS);
     let bytes = draw.pick(&[1, 2, 4, 8, 16]);
@@ -26,7 +26,7 @@ pub fn side_by_side(draw: &mut SeededRandom) -> Draft {
     }
 }
 
-/// At equal distances.
+/// With a constant stride.
 pub fn strided(draw: &mut SeededRandom) -> Draft {
     let op = draw.pick(&OPS);
     let bytes = draw.pick(&[2, 4, 8]);
@@ -47,7 +47,7 @@ pub fn strided(draw: &mut SeededRandom) -> Draft {
     }
 }
 
-/// A part of each of several rows that begin where sectors begin. In which order the lanes go makes no difference.
+/// Parts of several rows that begin at sector boundaries. The order of the lanes makes no difference.
 pub fn rows(draw: &mut SeededRandom) -> Draft {
     let op = draw.pick(&OPS);
     let bytes = draw.pick(&[2, 4, 8, 16]);
@@ -80,13 +80,13 @@ pub fn rows(draw: &mut SeededRandom) -> Draft {
     }
 }
 
-/// The same in rows that begin anywhere.
+/// The same with rows that begin anywhere.
 pub fn ragged_rows(draw: &mut SeededRandom) -> Draft {
     let bytes = draw.pick(&[4, 8, 16]);
     let columns = draw.pick(&[4, 8]);
     let wanted: u32 = bytes * columns;
     let rows = 32 / columns;
-    // Far enough apart to share no sector, and not whole sectors.
+    // Far enough apart not to share a sector, and not a multiple of the sector size.
     let pitch = 16 * draw.pick(&[13, 15, 25, 33, 63]);
     let least = wanted.div_ceil(SECTOR);
     let touched = |row: u32| {

@@ -1,13 +1,13 @@
-//! Kinds of questions. Each draws its numbers, and says why the access costs what it costs: which lanes come back to which
-//! banks, never how many wavefronts that makes.
+//! Families of questions. Each draws its numbers and explains the cost of the access: which lanes conflict, but never
+//! how many wavefronts that makes.
 //!
 //! | file | accesses |
 //! | --- | --- |
-//! | `strides` | lanes at equal distances; columns of tiles, plain and padded |
+//! | `strides` | constant strides; columns of tiles, plain and padded |
 //! | `runs` | some neighbouring words in each of several rows: fragments, transposed stores |
 //! | `chunks` | 16 bytes of each row: `ldmatrix`, swizzles right and wrong |
-//! | `shared_words` | lanes that want the same: broadcasts, narrow elements, merged phases |
-//! | `global` | sectors: side by side, at distances, rows of a matrix |
+//! | `shared_words` | lanes that read the same: broadcasts, narrow elements, merged phases |
+//! | `global` | sectors: contiguous, strided, rows of a matrix |
 mod chunks;
 mod global;
 mod runs;
@@ -17,19 +17,19 @@ mod strides;
 use super::access::WarpAccess;
 use super::random::SeededRandom;
 
-/// A question before it has a number.
+/// A question without its number.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Draft {
-    /// What the access is for.
+    /// The purpose of the access.
     pub story: String,
     pub access: WarpAccess,
-    /// Why the access costs what it costs.
+    /// Explains the cost of the access.
     pub reason: String,
 }
 
 pub type Family = fn(&mut SeededRandom) -> Draft;
 
-/// Easy and hard ones. The order counts: another one is another exam for each seed.
+/// Easy and hard families. Their order matters: another one gives a different exam for each seed.
 pub const FAMILIES: [Family; 17] = [
     strides::words,
     strides::pairs,
@@ -50,7 +50,7 @@ pub const FAMILIES: [Family; 17] = [
     global::ragged_rows,
 ];
 
-/// After how many steps of so many units something is back where it began, if there are so many places.
+/// The number of steps of this size after which a position modulo `places` repeats.
 fn period(step: u32, places: u32) -> u32 {
     let (mut a, mut b) = (places, step % places);
     while b > 0 {

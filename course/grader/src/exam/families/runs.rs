@@ -4,7 +4,7 @@ use crate::exam::access::{Op, WarpAccess};
 use crate::exam::formula::{COL, LANE, ROW};
 use crate::exam::random::SeededRandom;
 
-/// What a lane brings to a tensor core, read word by word.
+/// The words that a lane loads for a tensor core.
 pub fn fragment(draw: &mut SeededRandom) -> Draft {
     let run = draw.pick(&[2, 4, 4, 4, 8]);
     let pitch = draw.pick(&[32, 48, 64, 80, 96, 128, 136, 144, 160, 192, 256, 264, 272]);
@@ -22,7 +22,7 @@ pub fn fragment(draw: &mut SeededRandom) -> Draft {
     }
 }
 
-/// Rows come in, columns go out: as a lane stores what it brought along K.
+/// Loads rows and stores columns: each lane stores what it loaded along K.
 pub fn transposed_store(draw: &mut SeededRandom) -> Draft {
     let runs = draw.pick(&[2, 4, 8, 16]);
     let brings = draw.pick(&[1, 2, 4]);
@@ -48,7 +48,7 @@ pub fn transposed_store(draw: &mut SeededRandom) -> Draft {
     }
 }
 
-/// Whether runs of so many banks meet, if each begins so many words after the one before.
+/// Whether runs of this many banks overlap if each begins `step` words after the previous one.
 fn meet(runs: u32, length: u32, step: u32) -> String {
     let first = (1..runs).find(|run| {
         let at = run * step % 32;

@@ -1,15 +1,15 @@
-//! Lanes that want the same.
+//! Lanes that read the same words.
 use super::{Draft, period};
 use crate::exam::access::{Op, WarpAccess};
 use crate::exam::formula::{Formula, LANE};
 use crate::exam::random::SeededRandom;
 
-/// Lanes that share their place with others.
+/// How lanes are grouped that access the same place.
 #[derive(Clone, Copy)]
 enum Shared {
-    /// So many neighbours.
+    /// This many neighbours.
     Neighbours(u32),
-    /// Those so many lanes apart.
+    /// Lanes this far apart.
     Apart(u32),
 }
 
@@ -21,7 +21,7 @@ impl Shared {
         }
     }
 
-    /// Different places among so many lanes, which are a whole phase.
+    /// Number of different places among this many lanes, which make up a phase.
     fn places(self, lanes: u32) -> u32 {
         match self {
             Self::Neighbours(share) => (lanes / share).max(1),
@@ -29,7 +29,7 @@ impl Shared {
         }
     }
 
-    /// Whether each lane shares with the one whose number differs in this bit.
+    /// Whether each lane accesses the same place as the lane whose number differs in this bit.
     fn with(self, bit: u32) -> bool {
         match self {
             Self::Neighbours(share) => share > bit,
@@ -57,7 +57,7 @@ pub fn broadcast(draw: &mut SeededRandom) -> Draft {
     }
 }
 
-/// Whether so many different units, each so many of them after the one before, meet on so many places.
+/// Whether this many different units, with a constant step, conflict.
 fn different(number: u32, step: u32, places: u32, [one, more]: [&str; 2]) -> String {
     let unit = if step == 1 { one } else { more };
     let begin = format!("{number} different {more}, {step} {unit} apart");
@@ -103,7 +103,7 @@ pub fn narrow(draw: &mut SeededRandom) -> Draft {
     }
 }
 
-/// Wide accesses in which lanes share: loads may merge their phases.
+/// Wide accesses in which lanes read the same: phases of loads may merge.
 pub fn merged(draw: &mut SeededRandom) -> Draft {
     let bytes = draw.pick(&[8, 16, 16]);
     let shared = match draw.below(2) {
@@ -123,10 +123,10 @@ pub fn merged(draw: &mut SeededRandom) -> Draft {
         ),
         (Op::Load, None) => format!(
             "Lanes `i` and `i ^ 1` differ, and so do `i` and `i ^ 2`: the load serves {single} lanes together, \
-             as it would if nobody shared"
+             as if no lanes shared"
         ),
         _ => format!(
-            "Whoever shares, phases of a store do not merge: {single} lanes are served together"
+            "Phases of a store do not merge, whichever lanes share: {single} lanes are served together"
         ),
     };
     let unit = ["place", "places"].map(|word| format!("{word} of {bytes} bytes"));

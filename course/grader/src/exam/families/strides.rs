@@ -1,4 +1,4 @@
-//! Lanes at equal distances.
+//! Constant strides.
 use super::{Draft, period};
 use crate::exam::access::{Op, WarpAccess};
 use crate::exam::formula::LANE;
@@ -6,7 +6,7 @@ use crate::exam::random::SeededRandom;
 
 const LOAD_OR_STORE: [Op; 2] = [Op::Load, Op::Store];
 
-/// Four bytes a lane.
+/// Four bytes per lane.
 pub fn words(draw: &mut SeededRandom) -> Draft {
     let units = draw.pick(&[
         2, 3, 4, 5, 6, 7, 8, 10, 12, 16, 20, 24, 28, 32, 33, 40, 48, 64, 65,
@@ -14,13 +14,13 @@ pub fn words(draw: &mut SeededRandom) -> Draft {
     units_apart(draw, 4, units)
 }
 
-/// Eight bytes a lane.
+/// Eight bytes per lane.
 pub fn pairs(draw: &mut SeededRandom) -> Draft {
     let units = draw.pick(&[1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 17, 18, 20]);
     units_apart(draw, 8, units)
 }
 
-/// Sixteen bytes a lane.
+/// Sixteen bytes per lane.
 pub fn chunks(draw: &mut SeededRandom) -> Draft {
     let units = draw.pick(&[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 16]);
     units_apart(draw, 16, units)
@@ -29,7 +29,7 @@ pub fn chunks(draw: &mut SeededRandom) -> Draft {
 fn units_apart(draw: &mut SeededRandom, bytes: u32, units: u32) -> Draft {
     let op = draw.pick(&LOAD_OR_STORE);
     let together = 128 / bytes;
-    // Whole phases take part, or the reason would be another.
+    // Complete phases, because otherwise the explanation would be different.
     let lanes = match draw.below(3) {
         0 if bytes > 4 => together * (1 + draw.below(32 / together - 1)),
         _ => 32,
@@ -55,7 +55,7 @@ fn units_apart(draw: &mut SeededRandom, bytes: u32, units: u32) -> Draft {
     }
 }
 
-/// Who is back at the first one's banks, if steps of so many units go round the 32 banks, which are so many of them.
+/// Which unit reaches the banks of the first one again, with steps of this many units around the 32 banks.
 pub fn back(units: u32, places: u32, subject: &str, who: &str) -> String {
     let apart = match (places, units) {
         (32, 1) => "1 word".into(),
@@ -77,7 +77,7 @@ pub fn column(draw: &mut SeededRandom) -> Draft {
     of_column(draw, row, 0)
 }
 
-/// The same with unused elements after each row.
+/// The same with padding after each row.
 pub fn padded_column(draw: &mut SeededRandom) -> Draft {
     let row = draw.pick(&[32, 64, 128]);
     let padding = draw.pick(&[1, 2, 4, 6, 8, 16]);
@@ -86,7 +86,7 @@ pub fn padded_column(draw: &mut SeededRandom) -> Draft {
 
 fn of_column(draw: &mut SeededRandom, row: u32, padding: u32) -> Draft {
     let op = draw.pick(&LOAD_OR_STORE);
-    // Rows of f16 are whole words, or not all of them would begin at a bank's first byte.
+    // Rows of f16 must be whole words, so that each begins at a bank boundary.
     let f16 = draw.below(3) == 0 && (row + padding).is_multiple_of(2);
     let (bytes, element) = if f16 { (2, "f16") } else { (4, "f32") };
     let pitch = row + padding;

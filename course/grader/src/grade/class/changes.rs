@@ -1,8 +1,8 @@
-//! Whose grade is another than before, and why.
+//! Which grades changed, and why.
 use crate::grade::results::{Evidence, Results, TestResult};
 use crate::grade::text::points;
 
-/// In words; nothing if it is the same grade.
+/// A description of the change; none if the grade is the same.
 pub fn between(before: &Results, after: Result<&Results, &String>) -> Option<String> {
     let after = match after {
         Ok(after) => after,
@@ -14,9 +14,7 @@ pub fn between(before: &Results, after: Result<&Results, &String>) -> Option<Str
     }
     let causes = causes(before, after);
     let causes = match &causes[..] {
-        [] => {
-            "nothing that a grade rests on has changed: report this as a fault of the grader".into()
-        }
+        [] => "no input of the grade has changed: please report this as a bug in the grader".into(),
         causes => causes.join(", "),
     };
     let [old, new] = [before.score, after.score].map(points);
@@ -24,7 +22,7 @@ pub fn between(before: &Results, after: Result<&Results, &String>) -> Option<Str
     Some(format!("{old} -> {new} ({causes})\n  {tests}"))
 }
 
-/// The lines of the table that differ: those of now, then those that are gone.
+/// Lines of the table that differ: first the current ones, then the removed ones.
 fn tests(before: &Results, after: &Results) -> Vec<String> {
     let (before, after) = (&before.tests, &after.tests);
     let now = after
@@ -47,10 +45,10 @@ fn differs(old: &TestResult, new: &TestResult) -> Option<String> {
     (!same).then(|| format!("{}: {was} -> {is} of {of}: {why}", new.name))
 }
 
-/// What a grade rests on, and is another now.
+/// The inputs of a grade that changed.
 fn causes(before: &Results, after: &Results) -> Vec<&'static str> {
     let (old, new) = (&before.extra_data, &after.extra_data);
-    // A name counts only where there is a secret, and another secret is said of itself.
+    // A name only matters with a secret; a changed secret is reported itself.
     let named = |evidence: &Evidence| !evidence.student.is_empty();
     let all = [
         (old.assignment != new.assignment, "another assignment"),
@@ -111,7 +109,7 @@ mod tests_of_changes {
             "60 -> 30 (another rubric)\n  values: 60 -> 30 of 60: C is right at 1 of 2 sizes"
         );
         let same = between(&record(60.0, "a"), Ok(&record(30.0, "a"))).expect("a change");
-        assert!(same.contains("fault of the grader"), "{same}");
+        assert!(same.contains("bug in the grader"), "{same}");
         let gone = between(&record(60.0, "a"), Err(&"no file".into())).expect("a change");
         assert_eq!(gone, "60 -> not graded: no file");
     }

@@ -1,10 +1,10 @@
-//! A whole class: a folder for each student, graded side by side, each in a process of its own.
+//! Grades a whole class in parallel: a folder per student, a process per submission.
 //!
 //! | file | what it answers |
 //! | --- | --- |
-//! | `process` | what is it worth that this one handed in? |
-//! | `changes` | who has another grade than before, and why? |
-//! | `similar` | whose kernels are alike? |
+//! | `process` | what is this submission's grade? |
+//! | `changes` | whose grade changed, and why? |
+//! | `similar` | whose kernels are similar? |
 mod changes;
 mod process;
 mod similar;
@@ -24,35 +24,35 @@ use crate::submission::{cell, name, read};
 use process::{Graded, Outcome};
 pub use similar::Pair;
 
-/// A folder of students' folders.
+/// A folder that contains students' folders.
 #[derive(Clone)]
 pub struct Class {
     folder: PathBuf,
-    /// By name.
+    /// Sorted by name.
     students: Vec<PathBuf>,
-    /// What the file is called that counts.
+    /// Name of the file that is graded.
     file: &'static str,
 }
 
-/// A class with what became of each submission.
+/// A class and the outcome of each submission.
 pub struct GradedClass<'a> {
     class: &'a Class,
     /// In the order of the students.
     outcomes: Vec<Outcome>,
 }
 
-/// Whose grade is another than before.
+/// Changed grades.
 #[derive(Default)]
 pub struct Changes {
-    /// Name and reason, of a grade that changed or cannot be compared.
+    /// Student and reason, for each grade that changed or cannot be compared.
     pub found: Vec<(String, String)>,
     pub changed: usize,
-    /// Those that cannot be compared.
+    /// How many cannot be compared.
     pub broken: usize,
 }
 
 impl Class {
-    /// The students of a folder.
+    /// Lists the students of a folder.
     pub fn read(folder: &Path, file: &'static str) -> Result<Self> {
         let entries = fs::read_dir(folder)
             .with_context(|| format!("cannot read the folder {}", folder.display()))?;
@@ -60,7 +60,7 @@ impl Class {
         for entry in entries {
             let entry = entry.with_context(|| format!("cannot read {}", folder.display()));
             let path = entry?.path();
-            // A link to a folder, or to nothing, gets a row that says why it is not followed.
+            // A link to a folder, or a dangling one, gets a row that says why it is not followed.
             let is_folder = path.is_dir() || path.is_symlink() && !path.is_file();
             if is_folder && !name(&path).starts_with('.') {
                 students.push(path);
@@ -79,7 +79,7 @@ impl Class {
         })
     }
 
-    /// Those who have a grade already.
+    /// Those who already have a grade.
     pub fn with_grades(&self) -> Result<Self> {
         let mut class = self.clone();
         let has_grade = |student: &PathBuf| student.join(results::FILE).try_exists();
@@ -96,12 +96,13 @@ impl Class {
         Ok(class)
     }
 
-    /// How many students there are.
+    /// Number of students.
     pub fn len(&self) -> usize {
         self.students.len()
     }
 
-    /// Grades all of them; `done` is called after each. A student's request is this one with their submission and name.
+    /// Grades all submissions; calls `done` after each. Each request is this one with the student's submission and
+    /// name.
     pub fn grade(
         &self,
         process: &Process,
@@ -127,7 +128,8 @@ impl Class {
         }
     }
 
-    /// Pairs of kernels that are alike beyond what this starter has, as `similar.csv` too, and where that is.
+    /// Pairs of kernels that have more in common than the starter; also writes them to `similar.csv` and returns its
+    /// path.
     pub fn similar(&self, starter: &str) -> Result<(Vec<Pair>, PathBuf)> {
         let path = self.folder.join("similar.csv");
         let kernels = self.students.iter().filter_map(|student| {
@@ -152,7 +154,7 @@ impl GradedClass<'_> {
         outcomes.filter(|outcome| outcome.is_err()).count()
     }
 
-    /// Puts each grade beside its submission, and all into `grades.csv`, whose path it returns.
+    /// Writes each grade beside its submission, and all to `grades.csv`, whose path it returns.
     pub fn keep(&mut self) -> Result<PathBuf> {
         for (student, outcome) in self.class.students.iter().zip(&mut self.outcomes) {
             if let Err(why) = keep(student, outcome) {
@@ -192,7 +194,7 @@ impl GradedClass<'_> {
         Ok(csv.flush()?)
     }
 
-    /// A row for each student.
+    /// A row per student.
     pub fn table(&self) -> String {
         let mut rows = vec![head(["student", "lost", "points", "of"])];
         for (student, outcome) in self.each() {
@@ -208,7 +210,7 @@ impl GradedClass<'_> {
         markdown_table(&rows)
     }
 
-    /// What these grades are beside those that the students have.
+    /// Compares these grades with those that the students have.
     pub fn changes(&self) -> Changes {
         let mut all = Changes::default();
         for (student, outcome) in self.each() {
@@ -230,8 +232,8 @@ impl GradedClass<'_> {
     }
 }
 
-/// Puts the grade beside the submission. What a student put in its place may lead elsewhere, and an old grade is none
-/// of this one.
+/// Writes the grade beside the submission. Whatever the student put in its place is removed first: it may be a link
+/// elsewhere, or an old grade.
 fn keep(student: &Path, outcome: &Outcome) -> Result<(), String> {
     if student.is_symlink() {
         return Ok(());

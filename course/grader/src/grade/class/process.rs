@@ -1,4 +1,4 @@
-//! One submission, graded by a process of its own: what it does to that process, it does to nobody else.
+//! Grades one submission in a child process, so that a crash affects nobody else.
 use std::fs::File;
 use std::io::{Read, Seek};
 use std::path::{Path, PathBuf};
@@ -11,13 +11,13 @@ use crate::grade::results::Results;
 use crate::grade::{Process, Request};
 use crate::submission::{self, harmless};
 
-/// Every launch has limits of its own, so nothing honest takes as long.
+/// Every launch has its own limits, so no honest submission takes this long.
 const LONGEST: Duration = Duration::from_secs(120);
 
-/// Bytes of a grade, or of what was said instead of one.
+/// The most bytes of a grade, or of error output.
 const MOST: u64 = 4 << 20;
 
-/// What became of a submission.
+/// The outcome of a submission.
 pub type Outcome = Result<Graded, String>;
 
 pub struct Graded {
@@ -47,7 +47,7 @@ pub fn grade(process: &Process, request: &Request) -> Outcome {
     }
 }
 
-/// The file that counts.
+/// Finds the file to be graded.
 pub fn find(folder: &Path, wanted: &str) -> Result<PathBuf, String> {
     if folder.is_symlink() {
         return Err("the folder is a link: put a copy of what it leads to here".into());
@@ -55,12 +55,12 @@ pub fn find(folder: &Path, wanted: &str) -> Result<PathBuf, String> {
     submission::find(folder, wanted).map_err(|error| format!("{error:#}"))
 }
 
-/// The exit code, if there was one in time; what was printed, and what was complained about.
+/// The exit code if the process ended in time, its standard output and its standard error.
 fn run(mut command: Command) -> std::io::Result<(Option<i32>, String, String)> {
-    // Files, since nobody reads a pipe while waiting.
+    // Files, because nobody reads a pipe during the wait.
     let (mut out, mut err) = (tempfile::tempfile()?, tempfile::tempfile()?);
     command
-        // The students already take all cores.
+        // Students are graded in parallel and already use all cores.
         .env("RAYON_NUM_THREADS", "1")
         .stdin(Stdio::null())
         .stdout(out.try_clone()?)

@@ -1,9 +1,9 @@
-//! Whose kernels are alike. A report for a teacher to look at, and never a part of a grade: short tasks have few
+//! Finds similar kernels. The report is for a teacher to review and never part of a grade: short tasks have few
 //! solutions, and students who talk to each other find the same one.
 //!
-//! Kernels are compared by their runs of tokens (k-grams, as in Schleimer, Wilkerson and Aiken, "Winnowing", SIGMOD
-//! 2003, but all of them, since kernels are short). Names and numbers all count as the same, so that renaming changes
-//! nothing, and what the starter has already counts for nobody.
+//! Compares kernels by their k-grams of tokens (as in Schleimer, Wilkerson and Aiken, "Winnowing", SIGMOD 2003, but
+//! using all of them, since kernels are short). All names count as the same, and all numbers, so renaming changes
+//! nothing; k-grams of the starter are ignored.
 use std::collections::HashSet;
 use std::fs;
 use std::path::Path;
@@ -11,19 +11,19 @@ use std::path::Path;
 use crate::grade::text::points;
 use crate::submission::cell;
 
-/// Tokens of a run.
+/// Tokens of a k-gram.
 const RUN: usize = 6;
 
-/// Runs beyond the starter's from which on likeness says something.
+/// Kernels with fewer k-grams than this, without the starter's, are not compared.
 const FEWEST: usize = 24;
 
-/// Part of the runs of the shorter one that the other has too, from which on a pair is reported.
+/// A pair is reported if this fraction of the shorter kernel's k-grams also occurs in the other.
 const ALIKE: f64 = 0.8;
 
-/// How alike two students' kernels are, 0 to 1, and whose they are.
+/// Similarity of two kernels, from 0 to 1, and their students.
 pub type Pair = (f64, String, String);
 
-/// The pairs that are to be reported, those most alike first.
+/// The pairs to be reported, most similar first.
 pub fn pairs(starter: &str, kernels: impl Iterator<Item = (String, String)>) -> Vec<Pair> {
     let starter = runs(starter);
     let own = kernels.map(|(student, text)| {
@@ -44,7 +44,7 @@ pub fn pairs(starter: &str, kernels: impl Iterator<Item = (String, String)>) -> 
     pairs
 }
 
-/// A table of the pairs; none if there are none, since one of an earlier time would be believed.
+/// Writes a table of the pairs; without pairs, removes an old table, which would be misleading.
 pub fn write(path: &Path, pairs: &[Pair]) -> csv::Result<()> {
     if pairs.is_empty() {
         let _ = fs::remove_file(path);
@@ -63,7 +63,7 @@ fn likeness(one: &HashSet<Vec<Token>>, other: &HashSet<Vec<Token>>) -> f64 {
     both as f64 / one.len().min(other.len()).max(1) as f64
 }
 
-/// A piece of CUDA source.
+/// A token of CUDA source.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Token {
     Name,
@@ -71,7 +71,7 @@ enum Token {
     Sign(char),
 }
 
-/// All runs of tokens; comments and white space are none.
+/// The k-grams of a source; comments and white space are skipped.
 fn runs(text: &str) -> HashSet<Vec<Token>> {
     let tokens = tokens(text);
     tokens.windows(RUN).map(<[Token]>::to_vec).collect()
