@@ -76,12 +76,14 @@ impl Memory {
         }
     }
 
-    /// Sectors of these lines that the L1 does not have; it has them from now on.
+    /// Sectors of these lines that the L1 does not have; it has them from now on. Sets are taken by a hash, so that the rows of a
+    /// matrix do not share a few of them.
     pub fn missing(&mut self, lines: &[TraceLine]) -> u32 {
         let sets = self.l1.len() as u64;
+        let hash = |line: u64| line.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
         let mut missing = 0;
         for line in lines {
-            let set = &mut self.l1[(line.number % sets) as usize];
+            let set = &mut self.l1[(hash(line.number) % sets) as usize];
             let at = set.iter().position(|&(number, _)| number == line.number);
             let had = at.map_or(0, |at| set.remove(at).1);
             missing += (line.sectors & !had).count_ones();

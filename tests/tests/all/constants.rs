@@ -17,6 +17,7 @@ struct Row {
     times: u32,
     clocks_each: f64,
     microseconds: f64,
+    sm_mhz: Option<f64>,
 }
 
 /// A row of `results/h200/ceilings.csv`.
@@ -72,6 +73,19 @@ impl Record {
                 && (row.pitch, row.times) == (8192, 300)
         });
         row.expect("recorded boxes").clocks_each
+    }
+
+    /// Nanoseconds of a load's latency that do not follow the SM clock: from the clocks that it takes beside idle SMs, and at the
+    /// clock that a card chooses whose tensor cores have been busy.
+    fn own_nanoseconds(&self, kernel: &str) -> f64 {
+        let rows = self.rows(kernel, 384);
+        let one = |blocks, step| {
+            let row = rows.iter().find(|row| (row.blocks, row.step) == (blocks, step));
+            let row = row.expect("a recorded chain");
+            (row.clocks_each, row.sm_mhz.expect("a recorded clock"))
+        };
+        let ((fast, mhz), (slow, throttled)) = (one(1, 0), one(132, 400));
+        1e3 * (fast - slow) / (mhz - throttled)
     }
 
     fn ceiling(&self, name: &str) -> f64 {
@@ -313,6 +327,18 @@ fn derived(record: &Record, card: &Card) -> Vec<(&'static str, f64, f64, f64)> {
             card.queue.copy_passes,
             (copies(4) - 16.0) / 4.0,
             0.03,
+        ),
+        (
+            "memory.l2_ns",
+            card.memory.l2_ns,
+            record.own_nanoseconds("throttled/chase_l2"),
+            0.02,
+        ),
+        (
+            "memory.dram_ns",
+            card.memory.dram_ns,
+            record.own_nanoseconds("throttled/chase_dram"),
+            0.02,
         ),
         ("bytes.dram", bytes.dram, record.ceiling("dram"), 0.02),
         (

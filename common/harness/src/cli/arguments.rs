@@ -92,7 +92,8 @@ pub struct Time {
     /// prediction
     #[arg(long, value_name = "FILE.svg|FILE.json|-")]
     pub timeline: Option<PathBuf>,
-    /// What would be, if a constant of the card were another, such as latency.dram=900; clock/cards/h200.toml names them
+    /// What would be, if a constant of the card were another, such as latency.dram=900; clock/cards/h200.toml names them. With
+    /// mhz=1300, at the SM clock of a card at its power limit
     #[arg(long = "set", value_name = "NAME=VALUE", value_parser = constant)]
     pub constants: Vec<(String, f64)>,
     /// Predict from list-scheduled PTX, as on a machine without ptxas: less exact
@@ -163,7 +164,10 @@ impl FromStr for Bytes {
 }
 
 /// `--set`: a constant of the card, which is checked where the card is.
-fn constant(text: &str) -> Result<(String, f64), &'static str> {
+///
+/// # Errors
+/// If it is not a name and a number.
+pub fn constant(text: &str) -> Result<(String, f64), &'static str> {
     let error = "expected NAME=VALUE with a number of 0 or more, such as latency.dram=900";
     let (name, value) = text.split_once('=').ok_or(error)?;
     let value = value.trim().parse().ok();

@@ -389,6 +389,8 @@ pub struct AnyLaunch<'a> {
     pub args: &'a [Arg],
     /// Bytes of the buffers among them.
     pub memory: u64,
+    /// What of the card is to be otherwise, as `--set` names it.
+    pub constants: &'a [(String, f64)],
     /// What the prediction is to have.
     pub wish: Wish,
 }
@@ -400,7 +402,7 @@ impl AnyLaunch<'_> {
     /// If the launch is refused, or the kernel goes wrong.
     pub fn predict(self, device: &mut Device) -> Result<Prediction> {
         let no = |why: String| Error::NotPredicted(self.kernel.to_owned(), why);
-        let card = Card::h200().map_err(|error| no(error.to_string()))?;
+        let card = Card::h200_with(self.constants).map_err(|error| no(error.to_string()))?;
         let code = Code::new(self.source, self.entry, self.function, &card, self.wish);
         let held = resident(&code.machine, self.function, self.config).max(1);
         let traced = traced(

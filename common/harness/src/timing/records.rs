@@ -38,6 +38,8 @@ pub struct Predicted {
     pub from_ptx: Option<u64>,
     /// Clocks of an SM: the median time by the clock that the SMs counted.
     pub measured: u64,
+    /// That clock, for which it was predicted; memory does not follow it.
+    pub sm_mhz: f64,
     /// The stall reason that most clocks of warps were predicted for.
     pub reason: String,
     /// The stall reason that ncu sampled most often, if the rung was sampled at this size.
