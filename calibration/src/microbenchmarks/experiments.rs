@@ -491,7 +491,12 @@ fn throttled() -> Vec<Experiment> {
         }
     }
     // 64 KiB for each block fit into the L2, 8 MiB do not.
-    for kernel in ["rate_beside_0", "rate_beside_25", "rate_beside_50", "rate_beside_100"] {
+    for kernel in [
+        "rate_beside_0",
+        "rate_beside_25",
+        "rate_beside_50",
+        "rate_beside_100",
+    ] {
         for (bytes, times) in [(64 * KIB, 4096), (8 * MIB, 2048)] {
             all.push(Experiment {
                 blocks: 132,

@@ -125,6 +125,12 @@ impl Card {
         Self::of_toml(H200)
     }
 
+    /// The GPC of the SM that gets the launch's CTA of this number: GPCs are filled one after the other, each with neighbours
+    /// (microbenchmarks `tma/neighbours` and `tma/strided`).
+    pub fn gpc(&self, sm: u32) -> u32 {
+        (f64::from(sm) * self.queue.gpcs / f64::from(self.sms)) as u32
+    }
+
     /// The same card with its SMs at another clock, as a card at its power limit chooses it: the same nanoseconds of L2 and DRAM
     /// are fewer clocks of an SM then, and they deliver as many bytes in each.
     #[must_use]
@@ -213,6 +219,13 @@ mod tests {
             let error = Card::h200_with(&[("mhz".into(), mhz)]).expect_err("no clock");
             assert!(error.to_string().contains("no clock of an SM"), "{error}");
         }
+    }
+
+    #[test]
+    fn gpcs_are_filled_one_after_the_other() {
+        let card = Card::h200().expect("the file that was compiled in");
+        let of = |sms: [u32; 5]| sms.map(|sm| card.gpc(sm));
+        assert_eq!(of([0, 16, 17, 66, 131]), [0, 0, 1, 4, 7]);
     }
 
     #[test]

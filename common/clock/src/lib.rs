@@ -33,7 +33,7 @@ pub use listed::Listed;
 pub use machine_code::{MachineCode, MachineCodeError, MachineInstruction};
 pub use memory::MemoryBusy;
 pub use path::{Step, Walk};
-pub use sharing::{Read, Sharing, Spread};
+pub use sharing::{Place, Read, Sharing};
 pub use simulate::{
     Activity, Job, PARTITIONS, Program, Simulation, SimulationError, Span, Unit, simulate,
 };

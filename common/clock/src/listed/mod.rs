@@ -64,7 +64,8 @@ impl Listed {
         let boards = schedule::Boards::of(&chosen);
         for (number, (from, to)) in ranges.into_iter().enumerate() {
             let live = schedule::Live::new(&registers, number, from..to);
-            let (scheduled, at_once) = schedule::block(&chosen[from..to], from, &boards, live, card);
+            let (scheduled, at_once) =
+                schedule::block(&chosen[from..to], from, &boards, live, card);
             most = most.max(at_once);
             let mut order = Vec::new();
             for (within, machine) in scheduled {

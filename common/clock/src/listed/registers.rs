@@ -59,7 +59,10 @@ impl Registers {
             });
             all.push(sides);
         }
-        let (writes, reads) = all.into_iter().map(|[writes, reads]| (writes, reads)).unzip();
+        let (writes, reads) = all
+            .into_iter()
+            .map(|[writes, reads]| (writes, reads))
+            .unzip();
         let (bound, blocks_an_sm) = bound(ptx);
         let mut registers = Self {
             writes,
@@ -67,7 +70,11 @@ impl Registers {
             widths,
             live_in: vec![HashSet::default(); blocks.len()],
             live_out: vec![HashSet::default(); blocks.len()],
-            aim: if blocks_an_sm { bound } else { ALL_WARPS.min(bound) },
+            aim: if blocks_an_sm {
+                bound
+            } else {
+                ALL_WARPS.min(bound)
+            },
             bound,
         };
         registers.flow(successors, blocks);

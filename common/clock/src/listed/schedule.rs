@@ -121,7 +121,8 @@ impl<'a> Live<'a> {
     /// By how much an instruction of the block changes what is live.
     fn change(&self, at: usize) -> i64 {
         let (registers, at) = (self.registers, self.first + at);
-        let ends = |register: &&usize| self.now.contains(register) && self.left.get(register) == Some(&1);
+        let ends =
+            |register: &&usize| self.now.contains(register) && self.left.get(register) == Some(&1);
         let begins = |register: &&usize| !self.now.contains(register);
         let freed = registers.width(registers.reads[at].iter().filter(ends));
         let taken = registers.width(registers.writes[at].iter().filter(begins));

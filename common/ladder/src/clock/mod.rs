@@ -161,7 +161,14 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
                 && let Some((measured, sm_mhz)) = clocks(run)
             {
                 let predict = |from_ptx| {
-                    predicted(&variant, size, run.tile.as_deref(), None, from_ptx, Some(sm_mhz))
+                    predicted(
+                        &variant,
+                        size,
+                        run.tile.as_deref(),
+                        None,
+                        from_ptx,
+                        Some(sm_mhz),
+                    )
                 };
                 lines.push(Line {
                     rung: variant.label(),
@@ -281,7 +288,7 @@ fn predicted(
     if from_ptx {
         flags.push("--from-ptx");
     }
-    let clock = sm_mhz.map(|mhz| format!("mhz={mhz}"));
+    let clock = sm_mhz.map(|mhz| format!("mhz={mhz:.0}"));
     flags.extend(clock.iter().flat_map(|clock| ["--set", clock]));
     // Only a kernel with several tiles takes one.
     let tiles = variant.rung.kernels().map_err(|error| error.to_string())?;
