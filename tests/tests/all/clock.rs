@@ -82,8 +82,8 @@ fn predictions_are_as_near_to_the_card_as_they_were() {
     let rows = recorded();
     let errors = Errors::new(rows.iter().map(Predicted::error)).expect("a record");
     assert_eq!(errors.count, 64, "all rungs at four sizes");
-    assert!(errors.median < 0.07, "{:.3} in the median", errors.median);
-    assert!(errors.mean < 0.08, "{:.3} in the mean", errors.mean);
+    assert!(errors.median < 0.05, "{:.3} in the median", errors.median);
+    assert!(errors.mean < 0.07, "{:.3} in the mean", errors.mean);
     assert!(errors.worst < 0.21, "{:.3} at worst", errors.worst);
 }
 
@@ -154,7 +154,7 @@ fn predictions_from_ptx_are_as_near_to_the_card_as_they_were() {
     let errors = errors.expect("a record");
     assert!(errors.count >= 64, "{} are recorded", errors.count);
     assert!(errors.median < 0.09, "{:.3} in the median", errors.median);
-    assert!(errors.mean < 0.16, "{:.3} in the mean", errors.mean);
-    // The worst is rung 01 at 4096, which has not been explained.
-    assert!(errors.worst < 1.19, "{:.3} at worst", errors.worst);
+    assert!(errors.mean < 0.14, "{:.3} in the mean", errors.mean);
+    // The worst are rungs 06 to 08: their sums take more registers than ptxas is assumed to aim at, so that no load moves early.
+    assert!(errors.worst < 0.52, "{:.3} at worst", errors.worst);
 }
