@@ -208,7 +208,7 @@ mod tests {
         let both = |one, other| of(&[(one, 7), (other, 7)]);
         let first = place(0, 0, 0);
         let together = both(first, place(1, 0, 0));
-        let lines = |lines| 128 * lines;
+        let lines = |lines: u64| 128 * lines;
         assert_eq!((together.asked, together.read), (lines(2), lines(1)));
         for apart in [place(17, 1, 0), place(1, 0, 1), place(0, 0, 1)] {
             let read = both(first, apart);
