@@ -12,6 +12,9 @@ pub struct Arguments {
     /// Where ceilings.json, ceilings.csv and microbenchmarks.csv are written
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
+    /// No ceilings, and of the microbenchmarks only those whose name begins so, such as tma/few_tiles or throttled
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    only: Vec<String>,
     /// Which GPU: its CUDA device number
     #[arg(long, value_name = "N", default_value_t = 0)]
     gpu: usize,
@@ -22,21 +25,27 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
     // Checked first, so that no time is wasted.
     fs::create_dir_all(out).with_context(|| format!("cannot make {}", out.display()))?;
     let mut progress = |what: &str| anstream::eprintln!("measuring {what}");
-    let measured = ceilings::measure(arguments.gpu, &mut progress).map_err(anyhow::Error::msg)?;
+    let only = &arguments.only;
+    let ceilings = match only.is_empty() {
+        true => Some(ceilings::measure(arguments.gpu, &mut progress).map_err(anyhow::Error::msg)?),
+        false => None,
+    };
     let gpu = gpu::Context::open(arguments.gpu)?;
-    let microbenchmarks = microbenchmarks::measure(&gpu, &gpu::Nvrtc::find()?, &mut progress)?;
-    for (name, text) in [
-        ("ceilings.json", measured.json()),
-        ("ceilings.csv", measured.csv()?),
-        (
-            "microbenchmarks.csv",
-            microbenchmarks::csv(&microbenchmarks)?,
-        ),
-    ] {
+    let nvrtc = gpu::Nvrtc::find()?;
+    let microbenchmarks = microbenchmarks::measure(&gpu, &nvrtc, only, &mut progress)?;
+    let mut files = vec![(
+        "microbenchmarks.csv",
+        microbenchmarks::csv(&microbenchmarks)?,
+    )];
+    if let Some(ceilings) = &ceilings {
+        files.push(("ceilings.json", ceilings.json()));
+        files.push(("ceilings.csv", ceilings.csv()?));
+    }
+    for (name, text) in files {
         let file = out.join(name);
         fs::write(&file, text).with_context(|| format!("cannot write {}", file.display()))?;
     }
-    for line in measured.table() {
+    for line in ceilings.iter().flat_map(|ceilings| ceilings.table()) {
         anstream::println!("{line}");
     }
     anstream::println!("\nwritten to {}", out.display());

@@ -324,6 +324,7 @@ fn tma() -> Vec<Experiment> {
             });
         }
     }
+    all.extend(shared_boxes());
     all.extend(tiles());
     for blocks in [1, 132] {
         for step in [0, 1] {
@@ -343,6 +344,40 @@ fn tma() -> Vec<Experiment> {
     all
 }
 
+/// Boxes that so many blocks read: how much of them does the L2 read, and does it matter which blocks these are?
+fn shared_boxes() -> Vec<Experiment> {
+    let setting = |kernel: &str, blocks, step, slots: u32, bytes: u32| Experiment {
+        blocks,
+        shared: slots * bytes,
+        bytes,
+        step,
+        pitch: 8192,
+        times: 300,
+        ..one("tma", kernel)
+    };
+    let mut all = Vec::new();
+    for slots in [2, 4, 12] {
+        for step in [1, 2, 3, 4, 6, 11, 22, 44, 132] {
+            for kernel in ["neighbours", "strided"] {
+                all.push(setting(kernel, 132, step, slots, 16 * KIB));
+            }
+        }
+        for kernel in ["in_cluster", "across_clusters"] {
+            all.push(setting(kernel, 64, 8, slots, 16 * KIB));
+            all.push(setting(kernel, 128, 8, slots, 16 * KIB));
+        }
+    }
+    // Several blocks on an SM, which are not in step.
+    for (held, step) in [(2, 4), (3, 4)]
+        .into_iter()
+        .chain([2, 3, 4, 6, 8, 12].map(|held| (held, 12)))
+        .chain([2, 3, 4, 6, 8, 12].map(|held| (held, 44)))
+    {
+        all.push(setting("strided", 132 * held, step, 1, 16 * KIB));
+    }
+    all
+}
+
 /// The boxes of a matrix product: shared by few blocks and by many, one block an SM and several, with little in flight and
 /// with much.
 fn tiles() -> Vec<Experiment> {
@@ -355,7 +390,28 @@ fn tiles() -> Vec<Experiment> {
         times: 300,
         ..one("tma", kernel)
     };
+    let few = |rows, columns, blocks, slots| Experiment {
+        pitch: 2048,
+        ..setting("few_tiles", rows, columns, blocks, slots)
+    };
     let mut all = Vec::new();
+    for slots in [1, 2, 3, 6] {
+        for columns in [4, 11, 32] {
+            all.push(few(128, columns, 132, slots));
+            all.push(few(64, columns, 132, slots));
+        }
+    }
+    for (rows, columns, held) in [
+        (64, 64, 2),
+        (64, 64, 4),
+        (64, 64, 8),
+        (64, 64, 12),
+        (128, 32, 2),
+        (128, 32, 3),
+        (128, 32, 6),
+    ] {
+        all.push(few(rows, columns, 132 * held, 1));
+    }
     for slots in [1, 2, 3, 6] {
         for columns in [4, 11, 32, 132] {
             all.push(setting("tiles", 128, columns, 132, slots));
@@ -429,6 +485,24 @@ fn throttled() -> Vec<Experiment> {
                 threads: 384,
                 bytes,
                 step,
+                times,
+                ..one("throttled", kernel)
+            });
+        }
+    }
+    // 64 KiB for each block fit into the L2, 8 MiB do not.
+    for kernel in [
+        "rate_beside_0",
+        "rate_beside_25",
+        "rate_beside_50",
+        "rate_beside_100",
+    ] {
+        for (bytes, times) in [(64 * KIB, 4096), (8 * MIB, 2048)] {
+            all.push(Experiment {
+                blocks: 132,
+                threads: 384,
+                bytes,
+                step: 500,
                 times,
                 ..one("throttled", kernel)
             });

@@ -1,7 +1,7 @@
 //! Runs the experiments on a GPU, one after the other.
 use std::collections::BTreeMap;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, bail, ensure};
 use gpu::{
     Buffer, Contestant, Context, Element, Fill, Function, KernelArg, LaunchConfig, Module, Nvrtc,
     Swizzle, TensorMap, Timing, alternate,
@@ -64,18 +64,24 @@ sources!(
     "launches"
 );
 
-/// Runs every experiment that this GPU supports; calls `progress` with each file before it is measured.
+/// Runs every experiment that this GPU supports, or those whose `file/kernel` begins with one of `only`; calls `progress` with each file before it is measured.
 ///
 /// # Errors
 /// Without a GPU or a compiler, and if a launch fails.
 pub fn measure(
     gpu: &Context,
     nvrtc: &Nvrtc,
+    only: &[String],
     progress: &mut dyn FnMut(&str),
 ) -> Result<Vec<Measurement>> {
     let mut modules = BTreeMap::new();
     let mut measurements = Vec::new();
-    for experiment in experiments(gpu.info().sm == (9, 0)) {
+    let is_asked_for = |experiment: &Experiment| {
+        let name = format!("{}/{}", experiment.file, experiment.kernel);
+        only.is_empty() || only.iter().any(|beginning| name.starts_with(beginning))
+    };
+    let experiments = experiments(gpu.info().sm == (9, 0)).into_iter();
+    for experiment in experiments.filter(is_asked_for) {
         if !modules.contains_key(experiment.file) {
             progress(experiment.file);
             modules.insert(experiment.file, load(gpu, nvrtc, experiment.file)?);
@@ -85,6 +91,11 @@ pub fn measure(
         let what = || format!("{}, {}", experiment.file, experiment.kernel);
         measurements.extend(measured.with_context(what)?);
     }
+    ensure!(
+        !measurements.is_empty(),
+        "no microbenchmark's name begins with {}; microbenchmarks.csv lists file and kernel",
+        only.join(" or ")
+    );
     Ok(measurements)
 }
 
@@ -115,11 +126,22 @@ fn data_bytes(experiment: &Experiment) -> u64 {
         1
     };
     match experiment.file {
-        "tma" if experiment.kernel.starts_with("tiles") => {
+        "tma" if experiment.kernel.contains("tiles") => {
             let tiles = experiment.step + experiment.blocks.div_ceil(experiment.step);
             u64::from(tiles) * u64::from(experiment.bytes / 128) * u64::from(experiment.pitch)
         }
-        "tma" => u64::from(parts) * ROWS * u64::from(experiment.pitch),
+        "tma" => {
+            let parts = match experiment.kernel.as_str() {
+                "neighbours" | "strided" | "in_cluster" | "across_clusters" => {
+                    experiment.blocks.div_ceil(experiment.step)
+                }
+                _ => parts,
+            };
+            u64::from(parts) * ROWS * u64::from(experiment.pitch)
+        }
+        "throttled" if experiment.kernel.starts_with("rate") => {
+            u64::from(experiment.blocks) * u64::from(experiment.bytes)
+        }
         "throttled" => u64::from(experiment.bytes),
         "memory" => u64::from(parts) * u64::from(experiment.bytes),
         _ => 16,

@@ -1,4 +1,4 @@
-// Memory latency at a lower SM clock, which the clocks of L2 and DRAM do not follow. Block 0 waits `step`
+// Memory at a lower SM clock, which the clocks of L2 and DRAM do not follow. Latency: block 0 waits `step`
 // milliseconds and then chases pointers as in memory.cu; all other blocks keep the tensor cores busy, until the card
 // reaches its power limit and lowers the clock. No call sets the clock. result: three numbers for each block: clocks,
 // operations, and nanoseconds, which give the SM clock.
@@ -53,6 +53,87 @@ __device__ void chase(PARAMETERS)
         result[2] = nanoseconds() - then;
     }
 }
+
+// What the L2 or DRAM delivers to all SMs, while PRODUCTS of a hundred clocks of the tensor cores are busy. Eight warps load, each
+// thread four times 16 bytes at a time, and four others multiply registers. Each block has `bytes` of its own. An operation is 512
+// bytes.
+template <int PRODUCTS>
+__device__ void multiply_registers(volatile unsigned* done, unsigned* sink)
+{
+    unsigned bits[6];
+    for (int i = 0; i < 6; ++i)
+        bits[i] = ((threadIdx.x * 6 + i) * 2654435761u & 0x83ff83ffu) | 0x3c003c00u;
+    float c[8][4] = {};
+    while (!*done) {
+        const long long start = clock64();
+        #pragma unroll
+        for (int i = 0; i < 64 * (PRODUCTS > 0); ++i) {
+            float (&d)[4] = c[i % 8];
+            asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+                         : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+                         : "r"(bits[i % 6]), "r"(bits[(i + 1) % 6]), "r"(bits[(i + 2) % 6]), "r"(bits[(i + 3) % 6]),
+                           "r"(bits[(i + 4) % 6]), "r"(bits[(i + 5) % 6]));
+        }
+        // 64 products take 400 clocks of a sub-partition.
+        while (clock64() - start < 40000 / (PRODUCTS > 0 ? PRODUCTS : 100)) {}
+    }
+    float sum = 0;
+    for (int i = 0; i < 8; ++i)
+        sum += c[i][0] + c[i][1] + c[i][2] + c[i][3];
+    sink[blockIdx.x * blockDim.x + threadIdx.x] = __float_as_uint(sum);
+}
+
+template <int PRODUCTS>
+__device__ void rate(PARAMETERS)
+{
+    __shared__ volatile unsigned done;
+    done = 0;
+    __syncthreads();
+    if (threadIdx.x >= 256)
+        return multiply_registers<PRODUCTS>(&done, sink);
+    const char* const from = (const char*)data + (u64)blockIdx.x * bytes;
+    unsigned at = threadIdx.x * 16, sum = 0;
+    const u64 begin = nanoseconds();
+    // First for `step` milliseconds, then for as many turns as are measured.
+    u64 then = begin;
+    long long start = 0;
+    bool measures = false;
+    for (unsigned n = 0; n < times;) {
+        uint4 got[4];
+        #pragma unroll
+        for (int i = 0; i < 4; ++i) {
+            got[i] = __ldcg((const uint4*)(from + at));
+            at += 256 * 16;
+            if (at >= bytes)
+                at = threadIdx.x * 16;
+        }
+        #pragma unroll
+        for (int i = 0; i < 4; ++i)
+            sum += got[i].x ^ got[i].w;
+        n += measures;
+        if (!measures && (then = nanoseconds()) - begin >= step * 1000000ull) {
+            measures = true;
+            start = clock64();
+        }
+    }
+    const long long clocks = clock64() - start;
+    const u64 time = nanoseconds() - then;
+    sink[blockIdx.x * blockDim.x + threadIdx.x] = sum;
+    asm volatile("bar.sync 1, 256;" ::: "memory");
+    done = 1;
+    if (threadIdx.x == 0) {
+        result[3 * blockIdx.x] = clocks;
+        result[3 * blockIdx.x + 1] = 4ull * 8 * times;
+        result[3 * blockIdx.x + 2] = time;
+    }
+}
+
+#define RATE(products) extern "C" __global__ void __launch_bounds__(384) rate_beside_##products(PARAMETERS) \
+{ rate<products>(result, sink, data, bytes, step, times); }
+RATE(0)
+RATE(25)
+RATE(50)
+RATE(100)
 
 extern "C" __global__ void __launch_bounds__(384) chase_l2(PARAMETERS) { chase<2>(result, sink, data, bytes, step, times); }
 extern "C" __global__ void __launch_bounds__(384) chase_dram(PARAMETERS) { chase<1>(result, sink, data, bytes, step, times); }

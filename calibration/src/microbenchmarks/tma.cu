@@ -5,7 +5,7 @@
 constexpr int ROWS = 1024;                             // of the matrix, which a block reads repeatedly
 
 template <int BOXES>
-__device__ void boxes(const TensorMap& map, PARAMETERS)
+__device__ void boxes(const TensorMap& map, unsigned part, PARAMETERS)
 {
     extern __shared__ __align__(1024) unsigned char ring[];
     __shared__ __align__(8) u64 full[32];
@@ -13,7 +13,7 @@ __device__ void boxes(const TensorMap& map, PARAMETERS)
         return;
     unsigned room;
     asm volatile("mov.u32 %0, %%dynamic_smem_size;" : "=r"(room));
-    const unsigned slots = room / (BOXES * bytes), rows = bytes / 128, top = blockIdx.x * ROWS * step;
+    const unsigned slots = room / (BOXES * bytes), rows = bytes / 128, top = part * ROWS;
     for (unsigned slot = 0; slot < slots; ++slot)
         mbarrier_init(&full[slot], 1);
     fence_mbarrier_init();
@@ -40,12 +40,34 @@ __device__ void boxes(const TensorMap& map, PARAMETERS)
 
 extern "C" __global__ void one(const __grid_constant__ TensorMap map, PARAMETERS)
 {
-    boxes<1>(map, result, sink, data, bytes, step, times);
+    boxes<1>(map, blockIdx.x * step, result, sink, data, bytes, step, times);
 }
 
 extern "C" __global__ void four(const __grid_constant__ TensorMap map, PARAMETERS)
 {
-    boxes<4>(map, result, sink, data, bytes, step, times);
+    boxes<4>(map, blockIdx.x * step, result, sink, data, bytes, step, times);
+}
+
+// `step` blocks read the same rows: neighbours, or blocks as far from each other as they can be.
+extern "C" __global__ void neighbours(const __grid_constant__ TensorMap map, PARAMETERS)
+{
+    boxes<1>(map, blockIdx.x / step, result, sink, data, bytes, step, times);
+}
+
+extern "C" __global__ void strided(const __grid_constant__ TensorMap map, PARAMETERS)
+{
+    boxes<1>(map, blockIdx.x % (gridDim.x / step), result, sink, data, bytes, step, times);
+}
+
+// Eight blocks read the same rows: those of a cluster, which are in one GPC, or each of them in another cluster.
+extern "C" __global__ void __cluster_dims__(8) in_cluster(const __grid_constant__ TensorMap map, PARAMETERS)
+{
+    boxes<1>(map, blockIdx.x / 8, result, sink, data, bytes, step, times);
+}
+
+extern "C" __global__ void __cluster_dims__(8) across_clusters(const __grid_constant__ TensorMap map, PARAMETERS)
+{
+    boxes<1>(map, blockIdx.x / 64 * 8 + blockIdx.x % 8, result, sink, data, bytes, step, times);
 }
 
 // The loads of a matrix product without its arithmetic. For each step along K, block b loads the box of tile row b / `step` of
@@ -86,7 +108,13 @@ __device__ void tile_rows(const TensorMap& map, PARAMETERS)
     result[2 * blockIdx.x + 1] = 2 * (u64)times;
 }
 
-// A matrix that the L2 holds from the launch before.
+// A matrix that a part of the L2 holds from the launch before: a fifth at most.
+extern "C" __global__ void few_tiles(const __grid_constant__ TensorMap map, PARAMETERS)
+{
+    tile_rows<16>(map, result, sink, data, bytes, step, times);
+}
+
+// One of up to twice the L2's size.
 extern "C" __global__ void tiles(const __grid_constant__ TensorMap map, PARAMETERS)
 {
     tile_rows<64>(map, result, sink, data, bytes, step, times);

@@ -19,6 +19,17 @@ pub struct Card {
     pub bytes: Bytes,
     /// Sizes of queues and caches.
     pub queue: Queue,
+    /// What does not follow the clock of the SMs.
+    pub memory: OwnClock,
+}
+
+/// L2 and DRAM have clocks of their own.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+#[expect(missing_docs, reason = "each is explained in cards/*.toml")]
+pub struct OwnClock {
+    pub l2_ns: f64,
+    pub dram_ns: f64,
 }
 
 /// Clocks between two warp instructions of a sub-partition's pipe; for tensor cores, FLOP per clock.
@@ -114,13 +125,45 @@ impl Card {
         Self::of_toml(H200)
     }
 
-    /// An H200 with some constants replaced, for what-if questions: `latency.dram` = 900 clocks.
+    /// The GPC of the SM that gets the launch's CTA of this number: GPCs are filled one after the other, each with neighbours
+    /// (microbenchmarks `tma/neighbours` and `tma/strided`).
+    pub fn gpc(&self, sm: u32) -> u32 {
+        (f64::from(sm) * self.queue.gpcs / f64::from(self.sms)) as u32
+    }
+
+    /// The same card with its SMs at another clock, as a card at its power limit chooses it: the same nanoseconds of L2 and DRAM
+    /// are fewer clocks of an SM then, and they deliver as many bytes in each.
+    #[must_use]
+    pub fn at(mut self, mhz: f64) -> Self {
+        let faster = self.mhz / mhz;
+        let fewer = (self.mhz - mhz) / 1e3;
+        let Self {
+            latency,
+            bytes,
+            memory,
+            ..
+        } = &mut self;
+        for to_the_l2 in [&mut latency.l2, &mut latency.tma, &mut latency.membar_gpu] {
+            *to_the_l2 -= memory.l2_ns * fewer;
+        }
+        latency.dram -= memory.dram_ns * fewer;
+        for rate in [&mut bytes.l2_own, &mut bytes.dram, &mut bytes.store] {
+            *rate *= faster;
+        }
+        self.mhz = mhz;
+        self
+    }
+
+    /// An H200 with other constants, such as `latency.dram` of 900 clocks: what would be, if. With another `mhz` it is the card
+    /// [`at`](Self::at) that clock.
     ///
     /// # Errors
-    /// If a constant does not exist.
+    /// If there is no such constant, or the clock is none that a GPU has.
     pub fn h200_with(constants: &[(String, f64)]) -> Result<Self, toml::de::Error> {
         let mut card: toml::Table = toml::from_str(H200)?;
-        for (name, value) in constants {
+        let is_clock = |name: &str| name == "mhz";
+        let others = constants.iter().filter(|(name, _)| !is_clock(name));
+        for (name, value) in others {
             let (table, key) = name.split_once('.').unwrap_or(("", name));
             let table = match table {
                 "" => Some(&mut card),
@@ -135,9 +178,20 @@ impl Card {
                 .filter(|found| found.is_float())
                 .ok_or_else(no_constant)? = (*value).into();
         }
-        card.try_into()
+        let card: Self = card.try_into()?;
+        let mhz = constants.iter().rfind(|(name, _)| is_clock(name));
+        let mhz = mhz.map_or(card.mhz, |(_, mhz)| *mhz);
+        if !MHZ.contains(&mhz) {
+            let (from, to) = (MHZ.start(), MHZ.end());
+            let why = format!("mhz={mhz} is no clock of an SM: it is from {from} to {to} MHz");
+            return Err(serde::de::Error::custom(why));
+        }
+        Ok(card.at(mhz))
     }
 }
+
+/// Clocks of an SM that a card may choose.
+const MHZ: std::ops::RangeInclusive<f64> = 200.0..=3000.0;
 
 /// The constants of an H200.
 const H200: &str = include_str!("../cards/h200.toml");
@@ -150,6 +204,28 @@ mod tests {
     fn the_cards_are_read() {
         let card = Card::h200().expect("the file that was compiled in");
         assert_eq!((card.sms, card.name.as_str()), (132, "NVIDIA H200"));
+    }
+
+    #[test]
+    fn memory_keeps_its_own_clock() {
+        let card = Card::h200().expect("the file that was compiled in");
+        assert_eq!(card.clone().at(card.mhz), card);
+        let slow = Card::h200_with(&[("mhz".into(), 990.0)]).expect("a clock");
+        // Half the clock: twice the bytes in each, and 72 of an L2 load's nanoseconds are 71 clocks fewer.
+        assert_eq!(slow.bytes.l2_own, 2.0 * card.bytes.l2_own);
+        assert!((card.latency.l2 - slow.latency.l2 - 71.28).abs() < 1e-9);
+        assert_eq!(slow.latency.l1, card.latency.l1);
+        for mhz in [0.0, 199.0, 3001.0] {
+            let error = Card::h200_with(&[("mhz".into(), mhz)]).expect_err("no clock");
+            assert!(error.to_string().contains("no clock of an SM"), "{error}");
+        }
+    }
+
+    #[test]
+    fn gpcs_are_filled_one_after_the_other() {
+        let card = Card::h200().expect("the file that was compiled in");
+        let of = |sms: [u32; 5]| sms.map(|sm| card.gpc(sm));
+        assert_eq!(of([0, 16, 17, 66, 131]), [0, 0, 1, 4, 7]);
     }
 
     #[test]

@@ -26,14 +26,14 @@ mod simulate;
 mod stall;
 mod timeline;
 
-pub use card::{Bytes, Card, Interval, Latency, Queue};
+pub use card::{Bytes, Card, Interval, Latency, OwnClock, Queue};
 pub use class::{Class, Does, PIPES, Pipe};
 pub use launch::{Estimate, Launch, LaunchError};
 pub use listed::Listed;
 pub use machine_code::{MachineCode, MachineCodeError, MachineInstruction};
 pub use memory::MemoryBusy;
 pub use path::{Step, Walk};
-pub use sharing::{Read, Sharing, Spread};
+pub use sharing::{Place, Read, Sharing};
 pub use simulate::{
     Activity, Job, PARTITIONS, Program, Simulation, SimulationError, Span, Unit, simulate,
 };

@@ -79,9 +79,10 @@ impl Memory {
     /// How many sectors of these lines miss in the L1; they are allocated.
     pub fn missing(&mut self, lines: &[TraceLine]) -> u32 {
         let sets = self.l1.len() as u64;
+        let hash = |line: u64| line.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
         let mut missing = 0;
         for line in lines {
-            let set = &mut self.l1[(line.number % sets) as usize];
+            let set = &mut self.l1[(hash(line.number) % sets) as usize];
             let at = set.iter().position(|&(number, _)| number == line.number);
             let had = at.map_or(0, |at| set.remove(at).1);
             missing += (line.sectors & !had).count_ones();

@@ -28,52 +28,33 @@ pub struct Read {
     pub read: u64,
 }
 
-/// CTAs of one SM that request the same lines at the same moment as those of other SMs.
-const IN_STEP: f64 = 4.0;
-
-/// How CTAs are distributed over the GPU.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Spread {
-    /// GPCs: groups of SMs that share a path to the L2.
-    pub gpcs: f64,
-    /// CTAs resident on an SM.
-    pub resident: u32,
+/// Where a CTA of the first wave runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Place {
+    /// Its SM.
+    pub sm: u32,
+    /// The group of SMs (GPC) that share a way to the L2.
+    pub gpc: u32,
+    /// How many CTAs the SM got before it. CTAs of one turn start together and stay in step; those of another ask at another
+    /// moment.
+    pub turn: u32,
 }
 
-impl Spread {
-    /// The fraction of a line's requests that the L2 reads, if `askers` CTAs request it and they are spread over the
-    /// GPU at random.
-    ///
-    /// Up to [`IN_STEP`] CTAs of an SM behave like one CTA with as many boxes in flight. More of them drift apart and
-    /// share less (microbenchmark `tma/tiles`: 43 to 46 bytes per clock and SM with two to four CTAs, 32 with twelve).
-    fn read(self, askers: usize, kept: bool) -> f64 {
-        let at_once = if kept {
-            1.0
-        } else {
-            (f64::from(self.resident) / IN_STEP).max(1.0)
-        };
-        let askers = askers as f64;
-        let together = askers / at_once;
-        let gpcs = self.gpcs * (1.0 - (1.0 - 1.0 / self.gpcs).powf(together));
-        (gpcs / together).min(1.0)
-    }
-}
+/// SM and GPC, and which CTA of the SM if its L1 keeps nothing.
+type Asker = (u32, u32, Option<u32>);
 
 impl Read {
-    /// What these warps read; `sm` maps a CTA to its SM.
+    /// What these warps read; `place` says where a block runs.
     pub fn of(
         warps: &[WarpTrace],
         instructions: &[Instruction],
-        sm: impl Fn([u32; 3]) -> u64,
-        spread: Spread,
+        place: impl Fn([u32; 3]) -> Place,
     ) -> Self {
-        // Requests by the L1 of an SM or by a CTA, and by all.
-        let mut asked = HashMap::<(bool, u64, u64), u8>::default();
+        // By the L1 of an SM or by a CTA, by a GPC at a time, and by all.
+        let mut asked = HashMap::<(Asker, u64), u8>::default();
         let mut distinct = HashMap::<u64, u8>::default();
         for warp in warps {
-            let [x, y, z] = warp.block.map(u64::from);
-            let block = x | y << 32 | z << 48;
-            let sm = sm(warp.block);
+            let place = place(warp.block);
             for one in &warp.effects {
                 let event = warp.events.get(one.event as usize);
                 let Some(instruction) = event.and_then(|event| {
@@ -103,27 +84,22 @@ impl Read {
                 };
                 let lines = first as usize..(first + count) as usize;
                 for line in warp.lines.get(lines).unwrap_or_default() {
-                    let whose = if kept { sm } else { block };
-                    *asked.entry((kept, whose, line.number)).or_default() |= line.sectors;
+                    let turn = (!kept).then_some(place.turn);
+                    let asker = (place.sm, place.gpc, turn);
+                    *asked.entry((asker, line.number)).or_default() |= line.sectors;
                     *distinct.entry(line.number).or_default() |= line.sectors;
                 }
             }
         }
-        let bytes = |sectors: &u8| 32 * u64::from(sectors.count_ones());
-        // For each line, the number of requests and their bytes.
-        let mut lines = HashMap::<(bool, u64), (usize, u64)>::default();
-        for (&(kept, _, line), sectors) in &asked {
-            let (askers, all) = lines.entry((kept, line)).or_default();
-            *askers += 1;
-            *all += bytes(sectors);
+        let mut read = HashMap::<(u32, Option<u32>, u64), u8>::default();
+        for (&((_, gpc, turn), line), sectors) in &asked {
+            *read.entry((gpc, turn, line)).or_default() |= sectors;
         }
-        let read = lines
-            .iter()
-            .map(|(&(kept, _), &(askers, all))| all as f64 * spread.read(askers, kept));
+        let bytes = |sectors: &u8| 32 * u64::from(sectors.count_ones());
         Self {
             asked: asked.values().map(bytes).sum(),
             distinct: distinct.values().map(bytes).sum(),
-            read: read.sum::<f64>() as u64,
+            read: read.values().map(bytes).sum(),
         }
     }
 }
@@ -166,6 +142,7 @@ impl Sharing {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use emulator::{Context, Options, TraceEffect, TraceEvent, TraceLine};
 
     fn read(asked: u64, distinct: u64) -> Read {
         Read {
@@ -190,20 +167,55 @@ mod tests {
         assert_eq!((sharing.distinct, sharing.cold), (0.1, 0.75));
     }
 
+    /// Blocks, each in its place, of which each loads one line by a bulk copy.
+    fn of(blocks: &[(Place, u64)]) -> Read {
+        let mut context = Context::new(Options::default());
+        let ptx = ".version 8.8\n.target sm_90a\n.address_size 64\n.entry k() { ret; }";
+        let module = context.load_module(ptx).expect("a module");
+        let function = module.function("k").expect("a kernel");
+        let warp = |(x, &(_, number)): (usize, &(Place, u64))| WarpTrace {
+            block: [x as u32, 0, 0],
+            events: vec![TraceEvent {
+                instruction: 0,
+                active: 1,
+            }],
+            effects: vec![TraceEffect {
+                event: 0,
+                effect: Effect::BulkCopy {
+                    bytes: 128,
+                    first: 0,
+                    count: 1,
+                    mbarrier: Some(0),
+                    ranks: 1,
+                },
+            }],
+            lines: vec![TraceLine {
+                number,
+                sectors: 15,
+            }],
+            ..WarpTrace::default()
+        };
+        let warps: Vec<WarpTrace> = blocks.iter().enumerate().map(warp).collect();
+        Read::of(&warps, function.instructions(), |[x, _, _]| {
+            blocks[x as usize].0
+        })
+    }
+
     #[test]
     fn the_l2_reads_once_for_all_of_a_gpc_that_ask_at_a_time() {
-        let spread = |resident| Spread {
-            gpcs: 8.0,
-            resident,
-        };
-        assert_eq!(spread(1).read(1, false), 1.0);
-        // All 132 SMs: one read for each GPC.
-        assert!((spread(1).read(132, false) * 132.0 - 8.0).abs() < 0.01);
-        // Four CTAs on an SM are in step; twelve request at three different moments.
-        assert_eq!(spread(4).read(24, false), spread(1).read(24, false));
-        assert_eq!(spread(12).read(24, false), spread(1).read(8, false));
-        // An SM requests a line once if its L1 keeps it.
-        assert_eq!(spread(12).read(24, true), spread(1).read(24, false));
+        let place = |sm, gpc, turn| Place { sm, gpc, turn };
+        let both = |one, other| of(&[(one, 7), (other, 7)]);
+        let first = place(0, 0, 0);
+        let together = both(first, place(1, 0, 0));
+        let lines = |lines: u64| 128 * lines;
+        assert_eq!((together.asked, together.read), (lines(2), lines(1)));
+        for apart in [place(17, 1, 0), place(1, 0, 1), place(0, 0, 1)] {
+            let read = both(first, apart);
+            let counts = (read.asked, read.distinct, read.read);
+            assert_eq!(counts, (lines(2), lines(1), lines(2)), "{apart:?}");
+        }
+        let other = of(&[(first, 7), (place(1, 0, 0), 8)]);
+        assert_eq!((other.distinct, other.read), (lines(2), lines(2)));
     }
 
     #[test]

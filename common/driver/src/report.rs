@@ -202,6 +202,7 @@ pub fn predicted(
         config: &launch.config,
         args: &args,
         memory,
+        constants: &[],
         wish: harness::Wish::default(),
     };
     let as_json = state.reports.format == Format::Json;

@@ -65,7 +65,7 @@ pub use timing::{alone, ceilings, measured, occupancy, records};
 
 pub use alone::{Alone, Pass, TENSOR_FLOP_PER_CLOCK, passes};
 pub use bench::{ALGORITHMS, Effort, SIZES, contestant, sets, sides};
-pub use cli::{Bytes, asked, command_line, explained, main, main_with, rungs};
+pub use cli::{Bytes, asked, command_line, constant, explained, main, main_with, rungs};
 pub use compile::Compile;
 pub use contest::{CUBLAS, CUBLAS_BF16_TN, CUBLAS_LT, CUBLAS_LT_BF16_TN, Contest, KERNEL, lt_name};
 pub use cool::measure as measure_cool;

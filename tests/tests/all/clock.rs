@@ -31,14 +31,15 @@ fn recorded() -> Vec<Predicted> {
     rows.collect::<Result<_, _>>().expect("a record")
 }
 
-/// Clocks of an SM that the rung's kernel took on the card, from its record.
-fn measured(record: &Value, row: &Predicted) -> Option<u64> {
+/// Clocks of an SM that the rung's kernel took on the card, and the SM's clock in MHz, from its record.
+fn measured(record: &Value, row: &Predicted) -> Option<(u64, f64)> {
     let mut of_rung = record.as_array()?.iter();
     let of_rung = of_rung.find(|one| row.rung == one["rung"].as_str().unwrap_or_default())?;
     let mut sizes = of_rung["sizes"].as_array()?.iter();
     let kernel = &sizes.find(|run| run["size"] == row.size.as_str())?["time"]["contestants"][0];
-    let clocks = kernel["median_ms"].as_f64()? * kernel["sm_mhz"].as_f64()? * 1e3;
-    Some(clocks.round() as u64)
+    let sm_mhz = kernel["sm_mhz"].as_f64()?;
+    let clocks = kernel["median_ms"].as_f64()? * sm_mhz * 1e3;
+    Some((clocks.round() as u64, sm_mhz.round()))
 }
 
 #[test]
@@ -47,25 +48,27 @@ fn the_record_is_what_the_clock_predicts_and_the_card_took() {
     let bench = read(&root().join("results/h200/bench.json"));
     let bench: Value = serde_json::from_str(&bench).expect("a record");
     for row in &rows {
-        let measured = measured(&bench, row);
+        let (measured, sm_mhz) = measured(&bench, row).unzip();
         assert_eq!(Some(row.measured), measured, "{} at {}", row.rung, row.size);
+        assert_eq!(Some(row.sm_mhz), sm_mhz, "{} at {}", row.rung, row.size);
     }
     if !has_ptxas() {
         return;
     }
     for name in PREDICTED {
+        let mut of_rung = rows.iter().filter(|row| row.rung == name);
+        let row = of_rung.find(|row| row.size == "2048x2048x2048");
+        let row = row.unwrap_or_else(|| panic!("{name} at 2048 is not in clock.csv"));
+        let clock = format!("mhz={}", row.sm_mhz);
         let mut out = Vec::new();
         let words = [
-            name, "time", "--json", "--device", "emulator", "--size", "2048",
+            name, "time", "--json", "--device", "emulator", "--size", "2048", "--set", &clock,
         ];
         let code = harness::main_with(&rung(name), &words, &mut out);
         let said = String::from_utf8_lossy(&out);
         assert_eq!(code, 0, "{name}: {said}");
         let answer: Value = serde_json::from_str(&said).expect("JSON");
         let predicted = answer["clocks"].as_f64().expect("clocks").round() as u64;
-        let mut of_rung = rows.iter().filter(|row| row.rung == name);
-        let row = of_rung.find(|row| row.size == "2048x2048x2048");
-        let row = row.unwrap_or_else(|| panic!("{name} at 2048 is not in clock.csv"));
         assert_eq!(
             row.predicted, predicted,
             "{name}: `cargo ladder clock --record` makes clock.csv again"
@@ -79,8 +82,8 @@ fn predictions_are_as_near_to_the_card_as_they_were() {
     let rows = recorded();
     let errors = Errors::new(rows.iter().map(Predicted::error)).expect("a record");
     assert_eq!(errors.count, 64, "all rungs at four sizes");
-    assert!(errors.median < 0.07, "{:.3} in the median", errors.median);
-    assert!(errors.mean < 0.08, "{:.3} in the mean", errors.mean);
+    assert!(errors.median < 0.05, "{:.3} in the median", errors.median);
+    assert!(errors.mean < 0.07, "{:.3} in the mean", errors.mean);
     assert!(errors.worst < 0.21, "{:.3} at worst", errors.worst);
 }
 
@@ -95,8 +98,8 @@ struct Kernel {
 
 /// Families, how many of them are predicted, the mean error that has been reached, and the rank correlation.
 const FAMILIES: [(&str, usize, f64, f64); 4] = [
-    ("f32", 10, 0.08, 0.98),
-    ("hopper", 12, 0.1, 0.95),
+    ("f32", 10, 0.08, 0.97),
+    ("hopper", 12, 0.11, 0.95),
     ("mma_sync", 9, 0.11, 0.96),
     ("strange", 5, 0.29, 0.9),
 ];
@@ -151,7 +154,7 @@ fn predictions_from_ptx_are_as_near_to_the_card_as_they_were() {
     let errors = errors.expect("a record");
     assert!(errors.count >= 64, "{} are recorded", errors.count);
     assert!(errors.median < 0.09, "{:.3} in the median", errors.median);
-    assert!(errors.mean < 0.16, "{:.3} in the mean", errors.mean);
-    // The worst is rung 01 at 4096, which has not been explained.
-    assert!(errors.worst < 1.19, "{:.3} at worst", errors.worst);
+    assert!(errors.mean < 0.14, "{:.3} in the mean", errors.mean);
+    // The worst are rungs 06 to 08: their sums take more registers than ptxas is assumed to aim at, so that no load moves early.
+    assert!(errors.worst < 0.52, "{:.3} at worst", errors.worst);
 }

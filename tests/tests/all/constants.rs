@@ -1,5 +1,8 @@
 //! The clock model's constants against the recordings that they were read from.
+use std::collections::HashSet;
+
 use clock::Card;
+use harness::records::Errors;
 use ladder_tests::workspace::{read, root};
 use serde::Deserialize;
 
@@ -17,6 +20,7 @@ struct Row {
     times: u32,
     clocks_each: f64,
     microseconds: f64,
+    sm_mhz: Option<f64>,
 }
 
 /// A row of `results/h200/ceilings.csv`.
@@ -72,6 +76,21 @@ impl Record {
                 && (row.pitch, row.times) == (8192, 300)
         });
         row.expect("recorded boxes").clocks_each
+    }
+
+    /// Nanoseconds of a load's latency that do not follow the SM clock: from the clocks that it takes beside idle SMs, and at the
+    /// clock that a card chooses whose tensor cores have been busy.
+    fn own_nanoseconds(&self, kernel: &str) -> f64 {
+        let rows = self.rows(kernel, 384);
+        let one = |blocks, step| {
+            let row = rows
+                .iter()
+                .find(|row| (row.blocks, row.step) == (blocks, step));
+            let row = row.expect("a recorded chain");
+            (row.clocks_each, row.sm_mhz.expect("a recorded clock"))
+        };
+        let ((fast, mhz), (slow, throttled)) = (one(1, 0), one(132, 400));
+        1e3 * (fast - slow) / (mhz - throttled)
     }
 
     fn ceiling(&self, name: &str) -> f64 {
@@ -314,6 +333,18 @@ fn derived(record: &Record, card: &Card) -> Vec<(&'static str, f64, f64, f64)> {
             (copies(4) - 16.0) / 4.0,
             0.03,
         ),
+        (
+            "memory.l2_ns",
+            card.memory.l2_ns,
+            record.own_nanoseconds("throttled/chase_l2"),
+            0.02,
+        ),
+        (
+            "memory.dram_ns",
+            card.memory.dram_ns,
+            record.own_nanoseconds("throttled/chase_dram"),
+            0.02,
+        ),
         ("bytes.dram", bytes.dram, record.ceiling("dram"), 0.02),
         (
             "bytes.l2_port_copy",
@@ -346,4 +377,58 @@ fn constants_follow_from_the_recordings() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Bytes a clock and SM of boxes that several of 132 blocks read, where enough of them are in flight: as recorded, and by the rule
+/// that the L2 reads once for all SMs of a GPC.
+fn shared_boxes(record: &Record, card: &Card, kernel: &str) -> Vec<(f64, f64)> {
+    let rows = record.rows(kernel, 32).into_iter();
+    let rows = rows.filter(|row| row.blocks == 132 && row.shared >= 4 * row.bytes);
+    let both = rows.map(|row| {
+        let readers = |block: u32| match kernel {
+            "tma/neighbours" => block / row.step,
+            _ => block % (row.blocks / row.step),
+        };
+        let reads: HashSet<(u32, u32)> = (0..row.blocks)
+            .map(|block| (card.gpc(block), readers(block)))
+            .collect();
+        let read = reads.len() as f64 / f64::from(row.blocks);
+        let clocks = (1.0 - read) / card.bytes.tma + read / card.bytes.l2_own;
+        (f64::from(row.bytes) / row.clocks_each, 1.0 / clocks)
+    });
+    both.collect()
+}
+
+/// Neighbours are in one GPC, blocks far from each other are not.
+#[test]
+fn sms_of_a_gpc_share_what_they_read() {
+    let card = Card::h200().expect("the card that was compiled in");
+    let record = Record::new();
+    for (kernel, most, worst) in [("tma/strided", 0.05, 0.31), ("tma/neighbours", 0.12, 0.35)] {
+        let boxes = shared_boxes(&record, &card, kernel);
+        let errors = Errors::new(boxes.iter().map(|(recorded, rule)| rule / recorded - 1.0));
+        let errors = errors.expect("recorded boxes");
+        assert!(errors.median < most, "{kernel}: {:.3}", errors.median);
+        assert!(
+            errors.worst < worst,
+            "{kernel}: {:.3} at worst",
+            errors.worst
+        );
+    }
+}
+
+/// What DRAM delivers in a nanosecond does not follow the SM clock, which the card lowers if its tensor cores are busy.
+#[test]
+fn dram_delivers_as_much_at_a_lower_clock() {
+    let record = Record::new();
+    let clock_and_rate = |products: u32| {
+        let rows = record.rows(&format!("throttled/rate_beside_{products}"), 384);
+        let row = rows.iter().find(|row| row.bytes == 8 << 20);
+        let row = row.expect("a recorded rate");
+        let mhz = row.sm_mhz.expect("a recorded clock");
+        (mhz, mhz / row.clocks_each)
+    };
+    let ((fast, alone), (slow, beside)) = (clock_and_rate(0), clock_and_rate(50));
+    let (clock, rate) = (slow / fast, beside / alone);
+    assert!(clock < 0.9 && rate > 0.95, "{rate:.3} at {clock:.3}");
 }

@@ -1,6 +1,5 @@
-//! The machine instructions that ptxas usually emits for a PTX instruction: opcodes that [`Class`] knows, and the
-//! registers that they depend on.
-use emulator::{Fence, Instruction, InstructionKind, Number, SumFormat};
+//! What ptxas usually makes of a PTX instruction: opcodes that [`Class`] knows, and the registers that order them.
+use emulator::{Fence, Instruction, InstructionKind, Number, Space, SumFormat};
 use rustc_hash::FxHashMap as HashMap;
 
 use crate::card::Card;
@@ -22,6 +21,32 @@ pub(super) struct Chosen {
     /// Loads may be reordered with each other; stores and copies may not.
     pub loads: bool,
     pub stores: bool,
+    /// The memories that it touches: an access to one passes those to another.
+    pub memories: u8,
+}
+
+/// Memories that ptxas tells apart, a bit each.
+const SHARED: u8 = 1;
+const GLOBAL: u8 = 2;
+const LOCAL: u8 = 4;
+
+/// Those that an instruction touches.
+fn memories(one: &Instruction) -> u8 {
+    let of = |space: Space| match space {
+        Space::Shared | Space::Cluster => SHARED,
+        Space::Global => GLOBAL,
+        Space::Local => LOCAL,
+        Space::Generic => SHARED | GLOBAL | LOCAL,
+        Space::Param | Space::Const => 0,
+    };
+    match &one.kind {
+        // What is never written during the launch passes every store.
+        InstructionKind::Load(_) if one.opcode.contains(".nc") => 0,
+        InstructionKind::Load(transfer) | InstructionKind::Store(transfer) => of(transfer.space),
+        InstructionKind::Atomic { space, .. } => of(*space),
+        InstructionKind::LoadMatrix { .. } | InstructionKind::StoreMatrix { .. } => SHARED,
+        _ => SHARED | GLOBAL | LOCAL,
+    }
 }
 
 /// Lowers every instruction of a kernel.
@@ -57,19 +82,19 @@ fn opcodes(one: &Instruction, uses: &HashMap<&str, Uses>) -> Vec<String> {
             let bits = transfer.bytes * transfer.elements * 8;
             let is_load = matches!(one.kind, InstructionKind::Load(_));
             let root = match (transfer.space, is_load) {
-                (emulator::Space::Shared | emulator::Space::Cluster, true) => "LDS",
-                (emulator::Space::Shared | emulator::Space::Cluster, false) => "STS",
-                (emulator::Space::Global | emulator::Space::Generic, true) => "LDG.E",
-                (emulator::Space::Global | emulator::Space::Generic, false) => "STG.E",
-                (emulator::Space::Local, true) => "LDL",
-                (emulator::Space::Local, false) => "STL",
-                // Becomes an operand in the constant bank.
-                (emulator::Space::Param | emulator::Space::Const, _) => return Vec::new(),
+                (Space::Shared | Space::Cluster, true) => "LDS",
+                (Space::Shared | Space::Cluster, false) => "STS",
+                (Space::Global | Space::Generic, true) => "LDG.E",
+                (Space::Global | Space::Generic, false) => "STG.E",
+                (Space::Local, true) => "LDL",
+                (Space::Local, false) => "STL",
+                // An operand in the constant bank.
+                (Space::Param | Space::Const, _) => return Vec::new(),
             };
             once(&format!("{root}.{}", bits.max(32)))
         }
         InstructionKind::Atomic { space, .. } => match space {
-            emulator::Space::Shared | emulator::Space::Cluster => once("ATOMS"),
+            Space::Shared | Space::Cluster => once("ATOMS"),
             _ if text.starts_with("red") => once("REDG.E"),
             _ => once("ATOMG.E"),
         },
@@ -357,6 +382,7 @@ fn chosen(one: &Instruction, card: &Card, uses: &HashMap<&str, Uses>) -> Chosen 
         ordered,
         loads,
         stores,
+        memories: memories(one),
     }
 }
 

@@ -11,10 +11,12 @@ mod schedule;
 use std::collections::BTreeSet;
 
 use emulator::{Instruction, InstructionKind, WarpTrace};
+use rustc_hash::FxHashMap as HashMap;
 
 use crate::card::Card;
 use crate::machine_code::MachineCode;
 use crate::path::{self, Step};
+use registers::Registers;
 
 /// A kernel's PTX, scheduled.
 #[derive(Clone, Debug)]
@@ -45,9 +47,13 @@ impl Listed {
     /// them.
     pub fn new(ptx: &str, instructions: &[Instruction], card: &Card) -> Self {
         let chosen = choose::all(instructions, card);
+        let ranges = ranges(ptx, instructions);
+        let successors = successors(ptx, instructions, &ranges);
+        let registers = Registers::new(ptx, instructions, &chosen, &ranges, &successors);
+        let mut most = 0;
         let mut listed = Self {
             code: MachineCode {
-                registers: registers::needed(ptx, instructions, &chosen),
+                registers: 0,
                 instructions: Vec::new(),
             },
             blocks: Vec::new(),
@@ -58,8 +64,11 @@ impl Listed {
                 .collect(),
         };
         let boards = schedule::Boards::of(&chosen);
-        for (from, to) in ranges(ptx, instructions) {
-            let scheduled = schedule::block(&chosen[from..to], from, &boards, card);
+        for (number, (from, to)) in ranges.into_iter().enumerate() {
+            let live = schedule::Live::new(&registers, number, from..to);
+            let (scheduled, at_once) =
+                schedule::block(&chosen[from..to], from, &boards, live, card);
+            most = most.max(at_once);
             let mut order = Vec::new();
             for (within, machine) in scheduled {
                 let ptx = from + within;
@@ -75,6 +84,8 @@ impl Listed {
                 order,
             });
         }
+        listed.set_targets(instructions, &successors);
+        listed.code.registers = registers.needed(most);
         listed
     }
 
@@ -118,7 +129,22 @@ impl Listed {
 }
 
 impl Listed {
-    /// Events and their instructions; of a polling loop, only the last iteration.
+    /// What each branch leads to.
+    fn set_targets(&mut self, instructions: &[Instruction], successors: &[Vec<usize>]) {
+        let starts: Vec<Option<u32>> = (self.blocks.iter())
+            .map(|block| block.order.first().map(|&(_, machine)| machine))
+            .collect();
+        for (block, next) in self.blocks.iter().zip(successors) {
+            let last = block.to as usize - 1;
+            if matches!(instructions[last].kind, InstructionKind::Branch)
+                && let (Some(&machine), Some(&target)) = (self.made_of[last].first(), next.last())
+            {
+                self.code.instructions[machine as usize].target = starts[target];
+            }
+        }
+    }
+
+    /// Events and their instructions, of a loop that polls only the last round.
     fn last_polls(&self, trace: &WarpTrace) -> Vec<(u32, u32)> {
         let mut kept: Vec<(u32, u32)> = Vec::with_capacity(trace.events.len());
         // The last poll, if nothing but polling has followed it.
@@ -142,7 +168,38 @@ impl Listed {
     }
 }
 
-/// The basic blocks: a label begins one, a branch or an exit ends it.
+/// The blocks that each is followed by, what it branches to last.
+fn successors(
+    ptx: &str,
+    instructions: &[Instruction],
+    blocks: &[(usize, usize)],
+) -> Vec<Vec<usize>> {
+    let lines: HashMap<&str, u32> = (1..)
+        .zip(ptx.lines())
+        .filter_map(|(number, line)| Some((line.trim().strip_suffix(':')?, number)))
+        .collect();
+    let of_label = |label: &str| {
+        let line = *lines.get(label)?;
+        blocks
+            .iter()
+            .position(|&(from, _)| instructions[from].ptx_line >= line)
+    };
+    let of_block = |(block, &(_, to)): (usize, &(usize, usize))| {
+        let last = &instructions[to - 1];
+        let falls = !matches!(
+            last.kind,
+            InstructionKind::Branch | InstructionKind::Exit | InstructionKind::Trap
+        ) || last.guard.is_some();
+        let next = (falls && block + 1 < blocks.len()).then_some(block + 1);
+        let jumps = matches!(last.kind, InstructionKind::Branch);
+        let label = last.text.trim_end_matches(';').rsplit([' ', '\t']).next();
+        let target = label.filter(|_| jumps).and_then(of_label);
+        next.into_iter().chain(target).collect()
+    };
+    blocks.iter().enumerate().map(of_block).collect()
+}
+
+/// Basic blocks: a label begins one, a branch or an exit ends it.
 fn ranges(ptx: &str, instructions: &[Instruction]) -> Vec<(usize, usize)> {
     let labels: BTreeSet<u32> = (1..)
         .zip(ptx.lines())

@@ -1,79 +1,165 @@
-//! Estimates the registers that a thread needs, from the live ranges of the PTX's virtual registers.
-use emulator::{Instruction, InstructionKind};
-use rustc_hash::FxHashMap as HashMap;
+//! Which registers of the PTX are live where, and how many a thread may have.
+use emulator::Instruction;
+use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
 
-use super::choose::{Chosen, names};
+use super::choose::Chosen;
 
 /// Registers that ptxas needs in addition: addresses, counters, the stack pointer.
 const BESIDES: u32 = 8;
 /// The maximum per thread.
 const MOST: u32 = 255;
+/// With as many an SM holds all the warps that it can.
+const ALL_WARPS: u32 = 32;
 
-/// The largest number of 32-bit registers that are live at once, with the code in PTX order.
-pub(super) fn needed(ptx: &str, instructions: &[Instruction], chosen: &[Chosen]) -> u32 {
-    let mut lives: HashMap<&str, (usize, usize)> = HashMap::default();
-    for (at, (one, chosen)) in instructions.iter().zip(chosen).enumerate() {
-        let sums = match one.kind {
-            InstructionKind::Wgmma(_) => one.text.as_str(),
-            _ => "",
-        };
-        let own = chosen
-            .writes
-            .iter()
-            .chain(&chosen.reads)
-            .map(String::as_str);
-        for name in own.chain(names(sums)) {
-            if width(name) > 0 {
-                lives.entry(name).or_insert((at, at)).1 = at;
-            }
-        }
-    }
-    // A value that is defined before a loop and used in it is live for the whole loop.
-    let lines: HashMap<&str, u32> = (1..)
-        .zip(ptx.lines())
-        .filter_map(|(number, line)| Some((line.trim().strip_suffix(':')?, number)))
-        .collect();
-    for (at, one) in instructions.iter().enumerate() {
-        if !matches!(one.kind, InstructionKind::Branch) {
-            continue;
-        }
-        let label = one
-            .text
-            .trim_end_matches(';')
-            .rsplit(' ')
-            .next()
-            .unwrap_or_default();
-        let Some(&line) = lines.get(label) else {
-            continue;
-        };
-        let Some(start) = instructions[..at]
-            .iter()
-            .position(|other| other.ptx_line >= line)
-        else {
-            continue;
-        };
-        for (first, last) in lives.values_mut() {
-            if *first < start && *last >= start && *last < at {
-                *last = at;
-            }
-        }
-    }
-    let mut changes = vec![0i64; instructions.len() + 1];
-    for (name, (first, last)) in lives {
-        changes[first] += i64::from(width(name));
-        changes[last] -= i64::from(width(name));
-    }
-    let (mut live, mut most) = (0, 0);
-    for change in changes {
-        live += change;
-        most = most.max(live);
-    }
-    let bound = bound(ptx).unwrap_or(MOST);
-    (most as u32 + BESIDES).next_multiple_of(8).min(bound)
+/// Registers of the PTX, by number, as far as they take registers of the machine: not predicates, parameters and constants.
+/// One that only renames another has that one's number.
+pub(super) struct Registers {
+    /// Of each instruction those that it writes and reads.
+    pub writes: Vec<Vec<usize>>,
+    pub reads: Vec<Vec<usize>>,
+    /// 32-bit registers that each takes.
+    pub widths: Vec<u32>,
+    /// Of each block those that are live at its start and at its end.
+    pub live_in: Vec<HashSet<usize>>,
+    pub live_out: Vec<HashSet<usize>>,
+    /// What ptxas takes to have more instructions in flight, if the kernel can do with fewer.
+    aim: u32,
+    /// What `__launch_bounds__` leaves.
+    bound: u32,
 }
 
-/// The limit that `__launch_bounds__` implies: 65,536 registers divided among the CTAs that must fit on an SM.
-fn bound(ptx: &str) -> Option<u32> {
+impl Registers {
+    /// Of a kernel whose blocks are these ranges of instructions.
+    pub fn new(
+        ptx: &str,
+        instructions: &[Instruction],
+        chosen: &[Chosen],
+        blocks: &[(usize, usize)],
+        successors: &[Vec<usize>],
+    ) -> Self {
+        let renamed = renamed(instructions, chosen);
+        let mut numbers: HashMap<&str, usize> = HashMap::default();
+        let mut widths = Vec::new();
+        let mut all = Vec::with_capacity(chosen.len());
+        for one in chosen {
+            let sides = [&one.writes, &one.reads].map(|names| {
+                let mut side: Vec<usize> = Vec::new();
+                for name in names {
+                    let root = root(&renamed, name);
+                    side.extend(root.map(|root| {
+                        *numbers.entry(root).or_insert_with(|| {
+                            widths.push(width(root));
+                            widths.len() - 1
+                        })
+                    }));
+                }
+                side.sort_unstable();
+                side.dedup();
+                side
+            });
+            all.push(sides);
+        }
+        let (writes, reads) = all
+            .into_iter()
+            .map(|[writes, reads]| (writes, reads))
+            .unzip();
+        let (bound, blocks_an_sm) = bound(ptx);
+        let mut registers = Self {
+            writes,
+            reads,
+            widths,
+            live_in: vec![HashSet::default(); blocks.len()],
+            live_out: vec![HashSet::default(); blocks.len()],
+            aim: if blocks_an_sm {
+                bound
+            } else {
+                ALL_WARPS.min(bound)
+            },
+            bound,
+        };
+        registers.flow(successors, blocks);
+        registers
+    }
+
+    /// Registers live at once up to which instructions are taken early.
+    pub fn room(&self) -> u32 {
+        self.aim.saturating_sub(BESIDES)
+    }
+
+    /// What a thread has if so many are live at once.
+    pub fn needed(&self, live: u32) -> u32 {
+        (live + BESIDES).next_multiple_of(8).min(self.bound)
+    }
+
+    /// How many 32-bit registers these take.
+    pub fn width<'a>(&self, of: impl IntoIterator<Item = &'a usize>) -> u32 {
+        of.into_iter().map(|&register| self.widths[register]).sum()
+    }
+
+    /// What is live at the start and at the end of each block.
+    fn flow(&mut self, successors: &[Vec<usize>], blocks: &[(usize, usize)]) {
+        // Backwards, so that most of it is known after two rounds.
+        let mut changed = true;
+        while changed {
+            changed = false;
+            for (block, &(from, to)) in blocks.iter().enumerate().rev() {
+                let mut live = HashSet::default();
+                for &next in &successors[block] {
+                    live.extend(self.live_in[next].iter().copied());
+                }
+                self.live_out[block].clone_from(&live);
+                for at in (from..to).rev() {
+                    for register in &self.writes[at] {
+                        live.remove(register);
+                    }
+                    live.extend(self.reads[at].iter().copied());
+                }
+                changed |= live.len() != self.live_in[block].len();
+                self.live_in[block] = live;
+            }
+        }
+    }
+}
+
+/// Of registers that are written once, and for which ptxas executes nothing: what they rename; nothing if they are a constant or a
+/// parameter, which is an operand in the constant bank.
+fn renamed<'a>(
+    instructions: &[Instruction],
+    chosen: &'a [Chosen],
+) -> HashMap<&'a str, Option<&'a str>> {
+    let mut written: HashMap<&str, u32> = HashMap::default();
+    for name in chosen.iter().flat_map(|one| &one.writes) {
+        *written.entry(name).or_default() += 1;
+    }
+    let mut renamed = HashMap::default();
+    for (instruction, one) in instructions.iter().zip(chosen) {
+        let mut reads = one.reads.iter().filter(|name| width(name) > 0);
+        let source = (reads.next(), reads.next());
+        if !one.machine.is_empty() || instruction.guard.is_some() || source.1.is_some() {
+            continue;
+        }
+        for name in one.writes.iter().filter(|name| written[name.as_str()] == 1) {
+            renamed.insert(name.as_str(), source.0.map(String::as_str));
+        }
+    }
+    renamed
+}
+
+/// The register that holds what is called so; none if no register does.
+fn root<'a>(renamed: &HashMap<&'a str, Option<&'a str>>, name: &'a str) -> Option<&'a str> {
+    let mut name = name;
+    // Renamed in a circle they would be nobody's: none is longer than this.
+    for _ in 0..64 {
+        match renamed.get(name) {
+            Some(of) => name = (*of)?,
+            None => break,
+        }
+    }
+    (width(name) > 0).then_some(name)
+}
+
+/// The bound of `__launch_bounds__`: 65,536 registers for the blocks that an SM is to hold; and whether it says how many these are.
+fn bound(ptx: &str) -> (u32, bool) {
     let number = |name: &str| -> Option<u32> {
         let rest = ptx.split(name).nth(1)?;
         let sides = rest
@@ -85,9 +171,12 @@ fn bound(ptx: &str) -> Option<u32> {
             .collect::<Option<Vec<u32>>>()
             .map(|sides| sides.iter().product())
     };
-    let threads = number(".maxntid")?.max(1);
-    let blocks = number(".minnctapersm").unwrap_or(1).max(1);
-    Some((65_536 / (threads * blocks)).min(MOST) / 8 * 8)
+    let blocks = number(".minnctapersm");
+    let threads = number(".maxntid").map(|threads| threads.max(1));
+    let most = threads.map_or(MOST, |threads| {
+        (65_536 / (threads.saturating_mul(blocks.unwrap_or(1).max(1)))).min(MOST) / 8 * 8
+    });
+    (most, blocks.is_some())
 }
 
 /// How many 32-bit registers a virtual register takes, judged by the names that NVRTC and nvcc give; 0 for predicates.

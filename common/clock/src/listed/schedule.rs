@@ -1,18 +1,17 @@
-//! List scheduling of a basic block: of the instructions whose operands are ready, pick the one on the longest critical
-//! path.
-use rustc_hash::FxHashMap as HashMap;
+//! List scheduling of a block: of the instructions whose operands are there, the one with the longest chain behind it.
+use std::ops::Range;
+
+use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
 
 use super::choose::Chosen;
+use super::registers::Registers;
 use crate::card::Card;
 use crate::class::{Class, Does};
 use crate::machine_code::MachineInstruction;
 
 /// Scoreboards of a warp.
 const BOARDS: u8 = 6;
-/// An instruction is not hoisted over one that precedes it by this much in the PTX: values loaded early occupy
-/// registers.
-const WINDOW: usize = 64;
-/// The largest stall count that the encoding can hold.
+/// The largest stall count that an instruction has room for.
 const MOST_STALL: u32 = 15;
 
 /// Which scoreboards signal that a register has been written.
@@ -88,14 +87,90 @@ fn latency(class: Option<Class>, card: &Card) -> f64 {
     }
 }
 
-/// Schedules a block: its machine instructions in order, each with the index of its PTX instruction in the block.
-/// `first` is the index of the block's first instruction in the kernel.
+/// The registers that are live while a block is scheduled.
+pub(super) struct Live<'a> {
+    registers: &'a Registers,
+    first: usize,
+    now: HashSet<usize>,
+    /// Reads of each that are still to come in the block; one more of what is live behind it.
+    left: HashMap<usize, u32>,
+    width: u32,
+    most: u32,
+}
+
+impl<'a> Live<'a> {
+    /// At the start of a block of these instructions.
+    pub fn new(registers: &'a Registers, block: usize, of: Range<usize>) -> Self {
+        let mut left: HashMap<usize, u32> = HashMap::default();
+        let reads = registers.reads[of.clone()].iter().flatten();
+        for &register in reads.chain(&registers.live_out[block]) {
+            *left.entry(register).or_default() += 1;
+        }
+        let now = registers.live_in[block].clone();
+        let width = registers.width(&now);
+        Self {
+            registers,
+            first: of.start,
+            now,
+            left,
+            width,
+            most: width,
+        }
+    }
+
+    /// By how much an instruction of the block changes what is live.
+    fn change(&self, at: usize) -> i64 {
+        let (registers, at) = (self.registers, self.first + at);
+        let ends =
+            |register: &&usize| self.now.contains(register) && self.left.get(register) == Some(&1);
+        let begins = |register: &&usize| !self.now.contains(register);
+        let freed = registers.width(registers.reads[at].iter().filter(ends));
+        let taken = registers.width(registers.writes[at].iter().filter(begins));
+        i64::from(taken) - i64::from(freed)
+    }
+
+    /// Whether there are registers to take it early.
+    fn has_room(&self, at: usize) -> bool {
+        let change = self.change(at);
+        change <= 0 || i64::from(self.width) + change <= i64::from(self.registers.room())
+    }
+
+    /// Takes it.
+    fn take(&mut self, at: usize) {
+        let (registers, at) = (self.registers, self.first + at);
+        for register in &registers.reads[at] {
+            let Some(left) = self.left.get_mut(register) else {
+                continue;
+            };
+            *left = left.saturating_sub(1);
+            if *left == 0 && self.now.remove(register) {
+                self.width -= registers.widths[*register];
+            }
+        }
+        for &register in &registers.writes[at] {
+            if self.now.insert(register) {
+                self.width += registers.widths[register];
+            }
+        }
+        self.most = self.most.max(self.width);
+        for register in &registers.writes[at] {
+            // A result that nobody reads.
+            if self.left.get(register).is_none_or(|left| *left == 0) && self.now.remove(register) {
+                self.width -= registers.widths[*register];
+            }
+        }
+    }
+}
+
+/// A block's machine instructions in their order, each with the PTX instruction's number in the block. `first` is the number of the
+/// block's first instruction in the kernel. And how many registers are live at once.
 pub(super) fn block(
     chosen: &[Chosen],
     first: usize,
     boards: &Boards,
+    mut live: Live<'_>,
     card: &Card,
-) -> Vec<(usize, MachineInstruction)> {
+) -> (Vec<(usize, MachineInstruction)>, u32) {
     let count = chosen.len();
     let before = dependences(chosen, card);
     let mut behind: Vec<Vec<(usize, f64)>> = vec![Vec::new(); count];
@@ -114,29 +189,29 @@ pub(super) fn block(
     let mut left: Vec<usize> = before.iter().map(Vec::len).collect();
     let mut ready_at = vec![0.0f64; count];
     let mut ready: Vec<usize> = (0..count).filter(|&at| left[at] == 0).collect();
-    let (mut done, mut oldest) = (vec![false; count], 0);
     let mut order: Vec<(usize, MachineInstruction)> = Vec::new();
     let mut time = 0.0f64;
     while !ready.is_empty() {
-        while oldest < count && done[oldest] {
-            oldest += 1;
-        }
-        let allowed = ready
-            .iter()
-            .enumerate()
-            .filter(|(_, at)| **at < oldest + WINDOW);
-        // Prefer what can issue now, then the longest critical path, then PTX order.
-        let best = allowed.min_by(|(_, a), (_, b)| {
+        let allowed = || {
+            let ready = ready.iter().enumerate();
+            ready.filter(|(_, at)| live.has_room(**at))
+        };
+        // First what can issue now, then by the longest chain, then in the order of the PTX.
+        let best = allowed().min_by(|(_, a), (_, b)| {
             let late = |at: usize| (ready_at[at] - time).max(0.0);
             let by_time = late(**a).total_cmp(&late(**b));
             by_time
                 .then(height[**b].total_cmp(&height[**a]))
                 .then(a.cmp(b))
         });
-        let Some((nth, &at)) = best else { break };
+        // Without room what comes first in the PTX.
+        let earliest = || ready.iter().enumerate().min_by_key(|(_, at)| **at);
+        let Some((nth, &at)) = best.or_else(earliest) else {
+            break;
+        };
         ready.swap_remove(nth);
-        done[at] = true;
-        // A wait for a fixed latency is the stall count of the instruction before.
+        live.take(at);
+        // The wait of a fixed latency is the stall count of the instruction before.
         let mut gap = (ready_at[at] - time).max(0.0).ceil() as u32;
         time = time.max(ready_at[at]);
         while gap > 0 && !chosen[at].machine.is_empty() {
@@ -188,15 +263,21 @@ pub(super) fn block(
             }
         }
     }
-    order
+    (order, live.most)
 }
 
 /// For each instruction, the earlier ones that it depends on, and how many clocks each dependence takes.
 fn dependences(chosen: &[Chosen], card: &Card) -> Vec<Vec<(usize, f64)>> {
     let mut writers: HashMap<&str, usize> = HashMap::default();
     let mut readers: HashMap<&str, Vec<usize>> = HashMap::default();
-    // The last instruction that others may not cross, and the memory accesses since then.
-    let (mut fence, mut loads, mut stores) = (None, Vec::new(), Vec::new());
+    // The last that keeps its place, and the memory accesses since.
+    let mut fence = None;
+    let (mut loads, mut stores): (Vec<usize>, Vec<usize>) = (Vec::new(), Vec::new());
+    // The last of them that touches a memory of this one.
+    let last = |of: &[usize], one: &Chosen| {
+        let mut all = of.iter().rev().copied();
+        all.find(|&other| chosen[other].memories & one.memories != 0)
+    };
     let mut all = Vec::with_capacity(chosen.len());
     for (at, one) in chosen.iter().enumerate() {
         let mut before: Vec<(usize, f64)> = Vec::new();
@@ -226,11 +307,12 @@ fn dependences(chosen: &[Chosen], card: &Card) -> Vec<Vec<(usize, f64)>> {
             before.extend(stores.drain(..).map(|other| (other, 0.0)));
             fence = Some(at);
         } else if one.stores {
-            before.extend(loads.iter().map(|&other| (other, 0.0)));
-            before.extend(stores.last().map(|&other: &usize| (other, 0.0)));
+            let meets = |other: &&usize| chosen[**other].memories & one.memories != 0;
+            before.extend(loads.iter().filter(meets).map(|&other| (other, 0.0)));
+            before.extend(last(&stores, one).map(|other| (other, 0.0)));
             stores.push(at);
         } else if one.loads {
-            before.extend(stores.last().map(|&other| (other, 0.0)));
+            before.extend(last(&stores, one).map(|other| (other, 0.0)));
             loads.push(at);
         }
         // A branch ends its block.

@@ -163,7 +163,10 @@ impl FromStr for Bytes {
 }
 
 /// `--set`: a constant of the card, which is checked where the card is.
-fn constant(text: &str) -> Result<(String, f64), &'static str> {
+///
+/// # Errors
+/// If it is not a name and a number.
+pub fn constant(text: &str) -> Result<(String, f64), &'static str> {
     let error = "expected NAME=VALUE with a number of 0 or more, such as latency.dram=900";
     let (name, value) = text.split_once('=').ok_or(error)?;
     let value = value.trim().parse().ok();

@@ -17,7 +17,7 @@ use crate::{
     Error, Result, Rung, Size, choose, json, predict, profile, report, run, sanitize, table,
 };
 use arguments::{Arguments, Bench, Command, Sizes};
-pub use arguments::{Bytes, command as command_line};
+pub use arguments::{Bytes, command as command_line, constant};
 pub use remedy::explained;
 
 /// Everything that a rung's `main` does, except the host function.

@@ -1,7 +1,7 @@
 //! Predicts how long a kernel takes, with the clock model and without a GPU.
 use std::collections::{BTreeMap, BTreeSet};
 
-use clock::{Card, Estimate, Launch, Listed, Read, Sharing, Spread};
+use clock::{Card, Estimate, Launch, Listed, Place, Read, Sharing};
 use emulator::{LaunchReport, TraceRequest, WarpTrace};
 
 use crate::bench::Effort;
@@ -168,7 +168,17 @@ impl Deal {
             .filter(|&number| number < self.clusters)
     }
 
-    /// All clusters that run at the same time.
+    /// Where a block of a cluster runs: a cluster is in one GPC, on SMs of its own.
+    fn place(&self, cluster: u64, rank: u64, ranks: u64, card: &Card) -> Place {
+        let first = cluster % self.groups * ranks;
+        Place {
+            sm: (first + rank) as u32,
+            gpc: card.gpc(first as u32),
+            turn: (cluster / self.groups) as u32,
+        }
+    }
+
+    /// All that run at the same time.
     fn of_a_wave(&self) -> u64 {
         (self.groups * self.resident).min(self.clusters)
     }
@@ -256,25 +266,16 @@ impl TracedLaunch<'_> {
         }
         let instructions = self.function.instructions();
         let deal = Deal::new(config, resident, card.sms);
-        let mut sm_of = BTreeMap::new();
-        for number in 0..deal.of_a_wave() {
-            sm_of.extend(blocks_of(config, number).map(|block| (block, number % deal.groups)));
-        }
         let ranks = u64::from(config.cluster.iter().product::<u32>().max(1));
-        // A cluster occupies several SMs, each with its own L1.
-        let on = |block: [u32; 3]| {
-            let rank: u32 = (0..3)
-                .map(|dim| block[dim] % config.cluster[dim].max(1))
-                .sum();
-            sm_of.get(&block).map_or(0, |sm| sm * ranks) + u64::from(rank)
-        };
-        let spread = Spread {
-            gpcs: card.queue.gpcs,
-            resident: deal.of_a_wave().div_ceil(deal.groups) as u32,
-        };
-        let wave = Read::of(&self.traced.wave, instructions, on, spread);
+        let mut places = BTreeMap::new();
+        for number in 0..deal.of_a_wave() {
+            let places_of = (0..).map(|rank| deal.place(number, rank, ranks, &card));
+            places.extend(blocks_of(config, number).zip(places_of));
+        }
+        let on = |block: [u32; 3]| places.get(&block).copied().unwrap_or_default();
+        let wave = Read::of(&self.traced.wave, instructions, on);
         let traced: BTreeSet<_> = report.traces.iter().map(|warp| warp.block).collect();
-        let own = Read::of(&report.traces, instructions, |_| 0, spread).asked as f64;
+        let own = Read::of(&report.traces, instructions, on).asked as f64;
         let all = own / traced.len().max(1) as f64 * (deal.clusters * ranks) as f64;
         let sharing = Sharing::new(
             wave,
@@ -389,7 +390,9 @@ pub struct AnyLaunch<'a> {
     pub args: &'a [Arg],
     /// Bytes of the buffers among them.
     pub memory: u64,
-    /// What to include in the prediction.
+    /// What of the card is to be otherwise, as `--set` names it.
+    pub constants: &'a [(String, f64)],
+    /// What the prediction is to have.
     pub wish: Wish,
 }
 
@@ -400,7 +403,7 @@ impl AnyLaunch<'_> {
     /// If the launch is refused, or the kernel fails.
     pub fn predict(self, device: &mut Device) -> Result<Prediction> {
         let no = |why: String| Error::NotPredicted(self.kernel.to_owned(), why);
-        let card = Card::h200().map_err(|error| no(error.to_string()))?;
+        let card = Card::h200_with(self.constants).map_err(|error| no(error.to_string()))?;
         let code = Code::new(self.source, self.entry, self.function, &card, self.wish);
         let held = resident(&code.machine, self.function, self.config).max(1);
         let traced = traced(

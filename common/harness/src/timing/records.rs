@@ -39,7 +39,9 @@ pub struct Predicted {
     pub from_ptx: Option<u64>,
     /// Measured clocks per SM: the median time, converted by the clock that the SMs counted.
     pub measured: u64,
-    /// The stall reason with most predicted warp clocks.
+    /// That clock, for which it was predicted; memory does not follow it.
+    pub sm_mhz: f64,
+    /// The stall reason that most clocks of warps were predicted for.
     pub reason: String,
     /// The stall reason that ncu sampled most often, if it sampled the rung at this size.
     pub sampled: String,

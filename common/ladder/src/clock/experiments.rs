@@ -395,7 +395,8 @@ pub fn compare(record: &Path, recorded: bool, keep: bool) -> Result<bool> {
             }
             _ => {
                 let (variant, size) = (kernel.variant()?, Size::cube(SIDE));
-                predicted(&variant, size, kernel.tile, file.as_deref(), false)
+                let mhz = row.as_ref().map(|row| row.sm_mhz);
+                predicted(&variant, size, kernel.tile, file.as_deref(), false, mhz)
                     .map(|guess| guess.clocks)
             }
         };

@@ -174,13 +174,14 @@ pub fn compare(folder: &Path, record: &Path, keep: bool) -> Result<bool> {
     for family in families(folder)? {
         for (name, path) in &family.kernels {
             let kernel = format!("{}/{name}", family.name);
+            let row = rows.iter_mut().find(|row| row.kernel == kernel);
+            let mhz = row.as_ref().map(|row| row.sm_mhz);
             let predict = |from_ptx| {
-                emulate::predict(path, from_ptx)
+                emulate::predict(path, from_ptx, mhz)
                     .map(|prediction| prediction.estimate.clocks)
                     .map_err(|error| format!("{error:#}"))
             };
             let (predicted, from_ptx) = (predict(false), predict(true));
-            let row = rows.iter_mut().find(|row| row.kernel == kernel);
             let measured = row.as_ref().map(|row| row.clocks());
             if let Some(row) = row {
                 let clocks =

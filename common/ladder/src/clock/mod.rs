@@ -62,7 +62,9 @@ struct Line {
     /// The same from list-scheduled PTX, as on a machine without ptxas.
     from_ptx: Result<Guess, String>,
     measured: f64,
-    /// The stall reason that ncu sampled most often, if it sampled the rung.
+    /// The clock that the SMs counted, at which both are.
+    sm_mhz: f64,
+    /// The stall reason that ncu sampled most often, if it was asked.
     sampled: Option<String>,
 }
 
@@ -88,6 +90,7 @@ impl Line {
             predicted: Ok(guess(row.predicted)),
             from_ptx: row.from_ptx.map(guess).ok_or_else(|| "not recorded".into()),
             measured: row.measured as f64,
+            sm_mhz: row.sm_mhz,
             sampled: some(&row.sampled),
         })
     }
@@ -155,15 +158,26 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
         for &side in &arguments.sizes {
             let size = Size::cube(side);
             if let Some(run) = record.run(&variant.label(), size)
-                && let Some(measured) = clocks(run)
+                && let Some((measured, sm_mhz)) = clocks(run)
             {
+                let predict = |from_ptx| {
+                    predicted(
+                        &variant,
+                        size,
+                        run.tile.as_deref(),
+                        None,
+                        from_ptx,
+                        Some(sm_mhz),
+                    )
+                };
                 lines.push(Line {
                     rung: variant.label(),
                     size,
                     tile: run.tile.clone(),
-                    predicted: predicted(&variant, size, run.tile.as_deref(), None, false),
-                    from_ptx: predicted(&variant, size, run.tile.as_deref(), None, true),
+                    predicted: predict(false),
+                    from_ptx: predict(true),
                     measured,
+                    sm_mhz,
                     sampled: samples.reason(&variant.rung.name, run.tile.as_deref(), size),
                 });
             }
@@ -241,6 +255,7 @@ fn write(folder: &Path, lines: &[Line]) -> Result<()> {
                     .ok()
                     .map(|guess| guess.clocks.round() as u64),
                 measured: line.measured.round() as u64,
+                sm_mhz: line.sm_mhz.round(),
                 reason: guess.reason.clone(),
                 sampled: line.sampled.clone().unwrap_or_default(),
             })?;
@@ -252,10 +267,11 @@ fn write(folder: &Path, lines: &[Line]) -> Result<()> {
     Ok(())
 }
 
-/// Clocks of an SM: the median time by the clock that the SMs counted.
-fn clocks(run: &Run) -> Option<f64> {
+/// Clocks of an SM: the median time by the clock that the SMs counted; and that clock.
+fn clocks(run: &Run) -> Option<(f64, f64)> {
     let kernel = run.time.as_ref()?.contestants.first()?;
-    Some(kernel.median_ms * kernel.sm_mhz? * 1e3)
+    let sm_mhz = kernel.sm_mhz?;
+    Some((kernel.median_ms * sm_mhz * 1e3, sm_mhz))
 }
 
 /// `time --json` of the rung, for its own kernel or another.
@@ -265,12 +281,15 @@ fn predicted(
     tile: Option<&str>,
     kernel: Option<&Path>,
     from_ptx: bool,
+    sm_mhz: Option<f64>,
 ) -> Result<Guess, String> {
     let size = size.to_string();
     let mut flags = vec!["time", "--json", "--device", "emulator", "--size", &size];
     if from_ptx {
         flags.push("--from-ptx");
     }
+    let clock = sm_mhz.map(|mhz| format!("mhz={mhz:.0}"));
+    flags.extend(clock.iter().flat_map(|clock| ["--set", clock]));
     // Only a kernel with several tiles takes one.
     let tiles = variant.rung.kernels().map_err(|error| error.to_string())?;
     if let Some(tile) = tile.filter(|_| tiles.len() > 1) {
@@ -398,6 +417,7 @@ mod tests {
             }),
             from_ptx: Err("no".into()),
             measured,
+            sm_mhz: 1980.0,
             sampled: None,
         }
     }

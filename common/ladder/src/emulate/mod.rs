@@ -77,6 +77,9 @@ pub struct Arguments {
     /// With --time, predict from list-scheduled PTX, as on a machine without ptxas: less exact
     #[arg(long, requires = "time")]
     from_ptx: bool,
+    /// With --time, another constant of the card, such as latency.dram=900, or mhz=1300: the SM clock of a card at its power limit
+    #[arg(long = "set", value_name = "NAME=VALUE", requires = "time", value_parser = harness::constant)]
+    constants: Vec<(String, f64)>,
     #[command(flatten)]
     look: look::Look,
     /// Print one JSON object
@@ -193,6 +196,7 @@ impl Chosen {
             config: &ready.config,
             args: &ready.placed.args,
             memory: buffers.map(|held| held.before.bytes.len() as u64).sum(),
+            constants: &arguments.constants,
             wish: Wish {
                 spans: arguments.timeline.is_some(),
                 from_ptx: arguments.from_ptx,
@@ -238,13 +242,15 @@ impl HeadOnly {
     }
 }
 
-/// Predicts the launch that a file's top comment states; `from_ptx`: as on a machine without ptxas.
+/// What the clock predicts of the launch that the head of a file states; `from_ptx`: as on a machine without ptxas; `mhz`: the clock
+/// of the SMs, none for the highest.
 ///
 /// # Errors
-/// If the comment states no launch, or the kernel cannot be predicted.
-pub fn predict(file: &Path, from_ptx: bool) -> Result<Prediction> {
+/// If the head states none, or there is no prediction of its kernel.
+pub fn predict(file: &Path, from_ptx: bool, mhz: Option<f64>) -> Result<Prediction> {
     let arguments = Arguments {
         from_ptx,
+        constants: mhz.map(|mhz| ("mhz".to_owned(), mhz)).into_iter().collect(),
         ..HeadOnly::arguments(file, Wanted::Emulator)?
     };
     Chosen::new(&arguments)?.predict(&arguments)
