@@ -98,8 +98,17 @@ impl Operand {
         }
     }
 
+    /// What an element's 8x8 matrix has in its place if it is transposed.
+    fn transposed(&self, at: usize) -> Option<Element> {
+        let (first_row, first_column) = self.first()?;
+        let (row, column) = self.place(at);
+        let (down, right) = (row / 8 * 8 + column % 8, column / 8 * 8 + row % 8);
+        Some(self.element(first_row + down as u32, first_column + right as u32))
+    }
+
     fn of_lane(&self, at: usize, held: Element, wanted: Element) -> Cause {
         let (lane, half) = self.register(at);
+        let is_transposed = self.transposed(at) == Some(held);
         let register = self.name.to_ascii_lowercase();
         let which = if half % 2 == 0 { "lower" } else { "upper" };
         Cause {
@@ -108,8 +117,14 @@ impl Operand {
                 self.name,
                 half / 2
             ),
-            hint: self.whose_address(lane, half / 2),
-            mistake: "wrong-fragment",
+            hint: match is_transposed {
+                true => "each 8x8 matrix of this operand is transposed: in which order is it stored, and in which does mma want it?".into(),
+                false => self.whose_address(lane, half / 2),
+            },
+            mistake: match is_transposed {
+                true => "transposed-fragment",
+                false => "wrong-fragment",
+            },
         }
     }
 
@@ -149,28 +164,37 @@ impl Operand {
             _ => (column, row),
         };
         let side = if self.name == 'A' { "row" } else { "column" };
+        let mode = "which swizzle has the box that brought this operand, and which does the descriptor's mode say?";
         // What of the operand is right up to there.
-        let field = match (self.name, mn, k) {
-            ('A', 0..8, _) => "its first 8 rows: the start address or the swizzle's mode",
-            ('A', ..) => "the distance of 8 rows to the next 8: the stride byte offset",
-            (_, 0..8, 0..8) => {
-                "its first 8 columns and 8 rows of k: the swizzle's mode, or the major"
-            }
-            (_, _, 0..8) if mn % 32 == 0 => {
-                "the distance of a panel to the next along N: the leading byte offset"
-            }
-            (_, _, 0..8) => "columns within a panel: the swizzle's mode",
-            _ => "the distance of 8 rows of k to the next 8: the stride byte offset",
+        let (field, hint) = match (self.name, mn, k) {
+            ('A', 0..8, _) => (
+                "its first 8 rows: the start address or the swizzle's mode",
+                mode,
+            ),
+            ('A', ..) => (
+                "the distance of 8 rows to the next 8: the stride byte offset",
+                "how many bytes are there from a row of this panel of A to the one 8 rows below?",
+            ),
+            (_, 0..8, 0..8) => (
+                "its first 8 columns and 8 rows of k: the swizzle's mode, or the major",
+                mode,
+            ),
+            (_, _, 0..8) if mn % 32 == 0 => (
+                "the distance of a panel to the next along N: the leading byte offset",
+                "how many bytes has a panel of B, with all of its rows?",
+            ),
+            (_, _, 0..8) => ("columns within a panel: the swizzle's mode", mode),
+            _ => (
+                "the distance of 8 rows of k to the next 8: the stride byte offset",
+                "how many bytes are there from a row of this panel of B to the one 8 rows below?",
+            ),
         };
         Cause {
             what: format!(
                 "operand {} is not where its descriptor says: {side} {mn}, k {k} of the wgmma holds {held}, should hold {wanted}; look at {field}",
                 self.name
             ),
-            hint: format!(
-                "how many bytes are between two groups of 8 rows of this panel of {}, and which field says so?",
-                self.name
-            ),
+            hint: hint.into(),
             mistake: "wrong-descriptor",
         }
     }
@@ -183,7 +207,9 @@ fn differing(a: &Operand, b: &Operand) -> Option<Cause> {
         what: format!(
             "a product multiplies columns of A from k {of_a} on with rows of B from k {of_b} on"
         ),
-        hint: "which k does each operand's address begin at?".into(),
-        mistake: "wrong-fragment",
+        hint: "at which k does each operand begin in this product, and by how many bytes does its address go on from one product to \
+               the next?"
+            .into(),
+        mistake: "wrong-factors",
     })
 }

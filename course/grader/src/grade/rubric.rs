@@ -190,7 +190,7 @@ pub enum What {
     /// How early copies are issued: the steps along K that a warp multiplies between the issue of a tile's last copy and
     /// the moment when it waits for it or reads it.
     CopiesAhead,
-    /// How often each warp comes to a barrier of its block, or of several warps.
+    /// How often a warp that multiplies waits for other warps in each tile of C, at whatever kind of barrier.
     BlockBarriers,
     /// Copies whose issuing warp multiplies too, over all of them.
     MultiplyingProducers,
