@@ -89,16 +89,18 @@ impl Assignment {
     /// Its files.
     pub fn add(&self, book: &Book, tree: &mut FileTree) -> Result<()> {
         for (name, text) in &self.files {
-            let text = match name.ends_with(".md") {
-                true => self.in_place(&book.linked(text)),
-                false => text.clone(),
+            let text = match name.as_str() {
+                // The command in its first lines.
+                "kernel.cu" => self.in_place(text),
+                name if name.ends_with(".md") => self.in_place(&book.linked(text)),
+                _ => text.clone(),
             };
             tree.text(&format!("{FOLDER}/{}/{name}", self.name), &text);
         }
         Ok(())
     }
 
-    /// A README that has its readers change what is handed in, not a copy: what they push under that name is graded.
+    /// A text that has its readers change what is handed in, not a copy: what they push under that name is graded.
     fn in_place(&self, readme: &str) -> String {
         let copies = |line: &&str| line.starts_with("cp course/assignments/");
         let lines = readme.lines().filter(|line| !copies(line));

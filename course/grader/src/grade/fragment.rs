@@ -8,7 +8,16 @@ use super::labels::{Element, Labels};
 /// The first operand of a matrix product that is not a block of A or of B.
 pub fn wrong(launched: &Launched, instructions: &[Instruction]) -> Option<Cause> {
     let labels = Labels::of(&launched.problem);
-    launched.run.factors.iter().find_map(|factors| {
+    let all = &launched.run.factors;
+    let is_zero = |of: fn(&MatrixFactors) -> &Vec<u16>| {
+        !all.is_empty() && all.iter().all(|one| of(one).iter().all(|bits| *bits == 0))
+    };
+    for (name, zero) in [('A', is_zero(|one| &one.a)), ('B', is_zero(|one| &one.b))] {
+        if zero {
+            return Some(nothing_loaded(name));
+        }
+    }
+    all.iter().find_map(|factors| {
         let instruction = instructions.get(factors.instruction)?;
         let by_wgmma = matches!(instruction.kind, InstructionKind::Wgmma(_));
         let a = Operand::of(factors, &labels, 'A');
@@ -197,6 +206,17 @@ impl Operand {
             hint: hint.into(),
             mistake: "wrong-descriptor",
         }
+    }
+}
+
+/// All of an operand is 0, in every product.
+fn nothing_loaded(name: char) -> Cause {
+    Cause {
+        what: format!("every product multiplies with 0 in the place of {name}"),
+        hint: format!(
+            "which code brings the elements of {name} here, is it executed, and is what it brings kept?"
+        ),
+        mistake: "wrong-factors",
     }
 }
 
