@@ -57,7 +57,10 @@ pub fn predicted_clocks<'a>(measure: &Measure, all: &LaunchResults<'a>, judged: 
         let Tile { bm, bn, .. } = all.trial(launch).tile();
         let tiles = launch.on.size.m.div_ceil(bm) * launch.on.size.n.div_ceil(bn);
         if tiles < SMS {
-            words += &format!("; {tiles} tiles leave {} of {SMS} SMs without one", SMS - tiles);
+            words += &format!(
+                "; {tiles} tiles leave {} of {SMS} SMs without one",
+                SMS - tiles
+            );
         }
         let before = judged.complaints.len();
         judged.measured(measure, all, launch, (clocks, words), "too-slow");

@@ -72,7 +72,11 @@ fn shared_bytes<'a>(all: &LaunchResults<'a>, judged: &mut Judged<'a>) {
         let tile = all.rubric.tile[launch.tile];
         let allowed = tile.shared_bytes;
         if index == 0 {
-            let beside = if barriers > 0 { " beside mbarriers" } else { "" };
+            let beside = if barriers > 0 {
+                " beside mbarriers"
+            } else {
+                ""
+            };
             judged.why.push(format!(
                 "{} bytes of shared memory{beside}, {} are allowed",
                 thousands(bytes),
@@ -320,7 +324,10 @@ fn operand_traffic<'a>(measure: &Measure, all: &LaunchResults<'a>, judged: &mut 
     let telling = right.clone().filter(|(_, one)| !one.run.factors.is_empty());
     let of_a_step = telling.map(|(launch, _)| {
         let steps: u64 = launch.tiles(all.rubric).iter().product();
-        (launch.tile, all.coverage(launch).operand_bytes / steps.max(1))
+        (
+            launch.tile,
+            all.coverage(launch).operand_bytes / steps.max(1),
+        )
     });
     let of_a_step: BTreeMap<_, _> = of_a_step.collect();
     for (launch, one) in right {

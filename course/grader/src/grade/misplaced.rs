@@ -296,5 +296,7 @@ fn exchanged_steps(
         10 * close.count() >= 8 * wrong.len()
     };
     let pairs = (0..count).flat_map(|missing| (0..count).map(move |twice| (missing, twice)));
-    pairs.filter(|(missing, twice)| missing != twice).find(agree)
+    pairs
+        .filter(|(missing, twice)| missing != twice)
+        .find(agree)
 }

@@ -57,8 +57,12 @@ pub fn judge<'a>(all: &LaunchResults<'a>) -> Judged<'a> {
     let mut shown: Vec<_> = shown.map(complaint).collect();
     // A barrier or a wait that no thread came to in any launch may be why.
     let is_executed = |note: &Finding| {
-        let with_tile = all.done.iter().filter(|(other, _)| other.tile == launch.tile);
-        let mut counters = with_tile.map(|(_, one)| one.run.counters.get(note.location.instruction));
+        let with_tile = all
+            .done
+            .iter()
+            .filter(|(other, _)| other.tile == launch.tile);
+        let mut counters =
+            with_tile.map(|(_, one)| one.run.counters.get(note.location.instruction));
         counters.any(|counters| counters.is_some_and(|counters| counters.executions > 0))
     };
     let notes = one.run.remarks.iter().filter(|note| {

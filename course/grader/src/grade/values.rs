@@ -2,10 +2,10 @@
 use emulator::FindingKind;
 use harness::{Error, Launched};
 
+use super::diagnosis;
 use super::judge::{Judged, LaunchResults, why_stopped};
 use super::plan::PlannedLaunch;
 use super::rubric::AssignmentKind;
-use super::diagnosis;
 
 pub const PUBLIC: &str = "values at public sizes";
 pub const HIDDEN: &str = "values at hidden sizes";

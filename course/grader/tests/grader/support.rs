@@ -116,7 +116,9 @@ fn message(panic: &(dyn Any + Send)) -> &str {
 #[test]
 #[should_panic(expected = "the second of them")]
 fn panics_on_other_cores_are_told() {
-    on_all_cores(&[1, 2], |number| assert!(*number != 2, "the second of them"));
+    on_all_cores(&[1, 2], |number| {
+        assert!(*number != 2, "the second of them")
+    });
 }
 
 /// Says what was left out; not by eprintln!, which the test runner keeps to itself.
