@@ -40,12 +40,13 @@ impl Warp {
         }
     }
 
-    /// Lanes that name different masks form groups of their own. Groups that arrive together and complete continue together: an
-    /// H100 does not split a warp by its masks.
+    /// Lanes that name different masks form groups of their own. Groups that shuffle or meet together, and are complete, continue
+    /// together: an H100 does not split a warp by such masks. Votes and reductions are executed for each group.
     fn warp_sync(&mut self, op: &WarpOp, mask: u32, at: Arrival, cx: &mut Execution<'_>) -> Synced {
         let masks = self.b32[mask as usize].0;
         let members = masks[at.active.trailing_zeros() as usize & 31];
         if members != at.active
+            && matches!(op, WarpOp::Shuffle(_) | WarpOp::Barrier)
             && let Some(groups) = complete_groups(&masks, at.active)
         {
             for group in groups {

@@ -78,15 +78,15 @@ pub fn judge<'a>(all: &LaunchResults<'a>) -> Judged<'a> {
 }
 
 /// The order in which findings are shown: what ended the launch comes first, since the rest may follow from it; but the wrong
-/// counts that explain a deadlock come before it. A read that finds nothing comes last, behind the race that says why.
+/// counts that explain a deadlock come before it. A copy that nobody waited for comes behind the race with what reads it too early, and
+/// a read that finds nothing last.
 fn order(finding: &Finding) -> u32 {
     match &finding.kind {
         FindingKind::TransactionCount(_) | FindingKind::InvalidMbarrier(_) => 0,
         _ if finding.is_fatal() => 1,
-        FindingKind::Race(_) => 2,
-        FindingKind::UnfinishedCopy(_) => 4,
-        FindingKind::Uninitialised(_) => 5,
-        _ => 3,
+        FindingKind::UnfinishedCopy(_) => 3,
+        FindingKind::Uninitialised(_) => 4,
+        _ => 2,
     }
 }
 
