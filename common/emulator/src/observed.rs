@@ -53,8 +53,11 @@ pub struct CopyLead {
     pub issues: u64,
     /// Those by which the warp itself did.
     pub own_issues: u64,
-    /// Waits of the warp for phases of mbarriers in which no copy landed, in the whole launch: it waits for other warps.
-    pub empty_waits: u64,
+    /// How often the warp waited at a barrier of several warps, in the whole launch.
+    pub barriers: u64,
+    /// How often it waited for a phase of an mbarrier that other warps complete: in which no copy landed, or in which a warp that
+    /// multiplies arrived and had not issued the copies.
+    pub waits_for_warps: u64,
 }
 
 impl CopyLead {

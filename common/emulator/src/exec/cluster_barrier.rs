@@ -40,6 +40,7 @@ impl Warp {
         } else if own & !self.cluster_released != 0 {
             return self.wait(at, own, State::Cluster, cx);
         } else {
+            self.note_barrier(cx);
             self.cluster_released &= !own;
             if !barrier.relaxed {
                 cx.order

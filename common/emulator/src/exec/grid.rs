@@ -137,6 +137,7 @@ pub(crate) fn run(request: &Request<'_>, memory: &mut Memory) -> Result<Launched
         snapshot,
         factors,
         leads,
+        mbarriers: profiler.mbarriers,
         findings,
         remarks,
         printed: done.printed.into_values().flatten().collect(),

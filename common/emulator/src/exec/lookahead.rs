@@ -61,8 +61,12 @@ struct Products {
     total: u64,
     /// Epochs with products, and the number of products up to each.
     epochs: Vec<(u32, u64)>,
-    /// Waits of the warp for phases of mbarriers in which no copy landed.
+    /// How often the warp waited at a barrier of several warps.
+    barriers: u64,
+    /// How often it waited for a phase of an mbarrier in which no copy landed.
     empty_waits: u64,
+    /// How often for one in which a copy landed and these warps arrived, besides itself and those that issued the copies.
+    joint_waits: BTreeMap<Vec<Actor>, u64>,
 }
 
 impl Products {
@@ -175,6 +179,15 @@ impl Lookahead {
             .fold(lead, u64::min)
     }
 
+    /// How often the warp waited for a phase of an mbarrier that other warps complete.
+    fn waits_for_warps(&self, actor: Actor) -> u64 {
+        let products = &self.warps[actor];
+        let multiplies = |by: &Actor| self.warps[*by].total > 0;
+        let joint = products.joint_waits.iter();
+        let joint = joint.filter(|(others, _)| others.iter().any(multiplies));
+        products.empty_waits + joint.map(|(_, count)| count).sum::<u64>()
+    }
+
     /// The leads, once all warps have exited.
     pub fn leads(&self, warps: usize, block: impl Fn(usize) -> [u32; 3]) -> Vec<CopyLead> {
         let mut all = BTreeMap::new();
@@ -192,7 +205,8 @@ impl Lookahead {
                 in_flight: [self.issuers[by].in_flight, self.issuers[by].known],
                 issues: self.issuers[by].issues,
                 own_issues: self.issuers[actor].issues,
-                empty_waits: self.warps[actor].empty_waits,
+                barriers: self.warps[actor].barriers,
+                waits_for_warps: self.waits_for_warps(actor),
             };
             let least: &mut CopyLead = all.entry((actor, at)).or_insert(one);
             least.products = least.products.min(one.products);
@@ -232,6 +246,36 @@ impl Warp {
     pub(super) fn note_empty_wait(&self, cx: &mut Execution<'_>) {
         if let Some(lookahead) = &mut cx.common.lookahead {
             lookahead.warps[self.actor].empty_waits += 1;
+        }
+    }
+
+    /// The warp has waited for a phase in which these copies landed and these warps arrived.
+    pub(super) fn note_joint_wait(
+        &self,
+        arrived: Vec<Actor>,
+        issues: &[Issue],
+        cx: &mut Execution<'_>,
+    ) {
+        let Some(lookahead) = &mut cx.common.lookahead else {
+            return;
+        };
+        let issued = |by: Actor| {
+            let issues = issues.iter().filter_map(|&issue| lookahead.issued(issue));
+            issues.into_iter().any(|one| one.by == by)
+        };
+        let mut others = arrived;
+        others.retain(|&by| by != self.actor && !issued(by));
+        if !others.is_empty() {
+            let waits = &mut lookahead.warps[self.actor].joint_waits;
+            *waits.entry(others).or_default() += 1;
+        }
+    }
+
+    /// The warp waits at a barrier of several warps.
+    #[inline(always)]
+    pub(super) fn note_barrier(&self, cx: &mut Execution<'_>) {
+        if let Some(lookahead) = &mut cx.common.lookahead {
+            lookahead.warps[self.actor].barriers += 1;
         }
     }
 

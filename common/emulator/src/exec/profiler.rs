@@ -24,6 +24,8 @@ pub(super) struct Profiler {
     /// The factors of matrix products, and the leads of copies, if requested.
     pub factors: Option<Vec<MatrixFactors>>,
     pub leads: Vec<CopyLead>,
+    /// The most mbarriers that a block has had at a time.
+    pub mbarriers: u32,
     /// Present if a trace or a snapshot is requested.
     pub tracer: Option<Box<Tracer>>,
 }
@@ -118,6 +120,7 @@ impl Profiler {
             patterns: options.patterns.then(BTreeSet::new),
             factors: options.factors.then(Vec::new),
             leads: Vec::new(),
+            mbarriers: 0,
             ops: vec![Counters::default(); ops],
             waits: BTreeMap::new(),
             shared: vec![SharedPattern::default(); slots],
@@ -304,6 +307,7 @@ impl Profiler {
             factors.append(other);
         }
         self.leads.append(&mut other.leads);
+        self.mbarriers = self.mbarriers.max(other.mbarriers);
         for (a, b) in self.ops.iter_mut().zip(&other.ops) {
             *a += *b;
         }

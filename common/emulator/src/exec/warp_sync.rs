@@ -40,26 +40,40 @@ impl Warp {
         }
     }
 
-    /// Lanes that name different masks form groups of their own.
+    /// Lanes that name different masks form groups of their own. Groups that shuffle or meet together, and are complete, continue
+    /// together: an H100 does not split a warp by such masks. Votes and reductions are executed for each group.
     fn warp_sync(&mut self, op: &WarpOp, mask: u32, at: Arrival, cx: &mut Execution<'_>) -> Synced {
         let masks = self.b32[mask as usize].0;
         let members = masks[at.active.trailing_zeros() as usize & 31];
+        if members != at.active
+            && matches!(op, WarpOp::Shuffle(_) | WarpOp::Barrier)
+            && let Some(groups) = complete_groups(&masks, at.active)
+        {
+            for group in groups {
+                self.exchange_in(op, at.pc, group, cx);
+            }
+            return Ok((at.mask, at.join));
+        }
         let own = self.part(at, |lane| masks[lane] == members);
         let state = State::Warp(members);
         let Some(there) = self.gather(at.pc, state, members, own) else {
             return self.wait(at, own, state, cx);
         };
         recount(at, there, cx);
+        self.exchange_in(op, at.pc, there & members, cx);
+        Ok(self.unite(at.pc, state, own, at.join))
+    }
+
+    /// Executes it for a group of lanes that are all here.
+    fn exchange_in(&mut self, op: &WarpOp, pc: u32, group: u32, cx: &mut Execution<'_>) {
         if cx.machine.options.sanitize {
-            self.trace_exchange(op, at.pc, there & members, cx);
+            self.trace_exchange(op, pc, group, cx);
         }
-        self.exchange(op, there & members);
+        self.exchange(op, group);
         // Shuffles, votes, `match` and `redux` order no memory (CUDA C++ Programming Guide, "Warp Shuffle Functions").
         if matches!(op, WarpOp::Barrier) {
-            cx.order
-                .synchronize_lanes(self.actor, there & members, self.alive);
+            cx.order.synchronize_lanes(self.actor, group, self.alive);
         }
-        Ok(self.unite(at.pc, state, own, at.join))
     }
 
     /// At a barrier: with `.aligned`, gathers all threads of the warp; otherwise these lanes continue alone.
@@ -186,6 +200,9 @@ impl Warp {
             threads,
         });
         if barrier.wait {
+            if threads != Some(32) {
+                self.note_barrier(cx);
+            }
             self.split(pc, own, join, State::Barrier(id));
             return Err(Pause::Waiting);
         }
@@ -278,6 +295,21 @@ impl Warp {
             }
         }
     }
+}
+
+/// The masks that the active lanes name, if each of them has its own lanes, and these are active.
+fn complete_groups(masks: &[u32; 32], active: u32) -> Option<Vec<u32>> {
+    let (mut groups, mut rest) = (Vec::new(), active);
+    while rest != 0 {
+        let group = masks[rest.trailing_zeros() as usize & 31];
+        let is_whole = group & rest == group && lanes(group).all(|lane| masks[lane] == group);
+        if !is_whole || group == 0 {
+            return None;
+        }
+        groups.push(group);
+        rest &= !group;
+    }
+    Some(groups)
 }
 
 /// Counts all lanes that execute an instruction together; the active ones were already counted at their arrival.

@@ -154,3 +154,17 @@ fn copies_in_flight_together_are_those_before_the_first_that_comes_after_a_wait(
     let never_told = format!("{COPY}\n{other}\n{WAIT}");
     assert_eq!(in_flight(&never_told), Some((f64::INFINITY, 2)));
 }
+
+/// Barriers of the block and of the cluster; a barrier of one warp makes no other wait.
+#[test]
+fn barriers_are_counted_for_each_warp() {
+    let body = format!(
+        "{CLEAR}\n{COPY}\n{WAIT}\nbar.sync 0;\n{READ}\n{MMA}\nbar.sync 1, 64;\nshr.u32 %r24, %tid, 5;\n\
+         add.u32 %r24, %r24, 2;\nbar.sync %r24, 32;\nbarrier.cluster.arrive;\nbarrier.cluster.wait;"
+    );
+    let report = launch(64, 0, &body);
+    assert!(!report.leads.is_empty());
+    for lead in &report.leads {
+        assert_eq!((lead.barriers, lead.waits_for_warps), (3, 0));
+    }
+}

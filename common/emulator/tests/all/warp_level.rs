@@ -76,6 +76,28 @@ fn votes_matches_and_reductions() {
     }
 }
 
+/// An H100 does not split a warp by the masks that its lanes name, if all groups are there.
+#[test]
+fn groups_that_shuffle_by_masks_of_their_own_stay_together() {
+    let outcome = body(
+        &threads(32),
+        "and.b32 %r0, %tid, 16;
+        mov.b32 %r1, 0xffff;
+        shl.b32 %r1, %r1, %r0;
+        shfl.sync.idx.b32 %r2, %tid, 3, 0x101f, %r1;
+        activemask.b32 %r3;
+        mul.lo.u32 %r9, %tid, 8;
+        cvt.u64.u32 %d0, %r9;
+        add.u64 %at, %out, %d0;
+        st.global.v2.u32 [%at], {%r2, %r3};",
+    );
+    let words = outcome.clean();
+    for lane in 0..32u32 {
+        let got = &words[2 * lane as usize..][..2];
+        assert_eq!(got, [(lane & 16) + 3, u32::MAX], "lane {lane}");
+    }
+}
+
 #[test]
 fn a_warp_level_instruction_runs_once_for_lanes_that_come_one_after_another() {
     // Both paths of a branch execute the same shuffle together only because of its mask.

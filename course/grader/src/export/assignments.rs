@@ -90,9 +90,11 @@ impl Assignment {
     /// Adds its files.
     pub fn add(&self, book: &Book, tree: &mut FileTree) -> Result<()> {
         for (name, text) in &self.files {
-            let text = match name.ends_with(".md") {
-                true => self.in_place(&book.linked(text)),
-                false => text.clone(),
+            let text = match name.as_str() {
+                // The command in its first lines.
+                "kernel.cu" => self.in_place(text),
+                name if name.ends_with(".md") => self.in_place(&book.linked(text)),
+                _ => text.clone(),
             };
             tree.text(&format!("{FOLDER}/{}/{name}", self.name), &text);
         }

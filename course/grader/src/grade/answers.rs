@@ -20,7 +20,10 @@ pub fn judge(questions: &[Question], answers: &str, of: f64) -> (Vec<RubricItem>
             why: vec!["they could not be graded: see below".into()],
             visible: true,
         };
-        (vec![item], vec![Complaint::new(what, hint, NO_MISTAKE)])
+        (
+            vec![item],
+            vec![Complaint::new(what, hint, "answers-not-read")],
+        )
     };
     let answers: Table = match submission::toml(answers) {
         Ok(answers) => answers,

@@ -1,8 +1,8 @@
-//! Predicted time of a launch. It is the same on every machine; the complaint names where most of the clocks go.
-use harness::thousands;
+//! How long a launch takes by the clock: a prediction, the same on every machine, of which the largest part of the clocks is named.
+use harness::{Tile, thousands};
 
 use super::judge::{Judged, LaunchResults};
-use super::plan::Class;
+use super::plan::{Class, SMS};
 use super::rubric::Measure;
 
 /// The fraction of its fair share of C that the timed CTAs must compute: with an uneven distribution of tiles they
@@ -35,8 +35,16 @@ pub fn predicted_clocks<'a>(measure: &Measure, all: &LaunchResults<'a>, judged: 
             none(judged, what, hint);
             continue;
         }
-        let clocks = time.prediction.estimate.clocks.round();
+        // What these CTAs leave to others would take them as long.
+        let share = time.share.min(1.0);
+        let clocks = (time.prediction.estimate.clocks / share).round();
         let mut words = format!("{} clocks are predicted", thousands(clocks as u64));
+        if share < 0.99 {
+            let percent = 100.0 * share;
+            words += &format!(
+                ", since the blocks that are timed compute {percent:.0}% of their share of C"
+            );
+        }
         let slowest = time.prediction.slowest_line();
         if let Some((line, part, stall)) = &slowest {
             let (part, stall) = (100.0 * part, stall.name());
@@ -45,6 +53,14 @@ pub fn predicted_clocks<'a>(measure: &Measure, all: &LaunchResults<'a>, judged: 
         let better = measure.degree.iter().filter_map(|degree| degree.at_most);
         if let Some(next) = better.filter(|most| *most < clocks).reduce(f64::max) {
             words += &format!("; {} would give more points", thousands(next as u64));
+        }
+        let Tile { bm, bn, .. } = all.trial(launch).tile();
+        let tiles = launch.on.size.m.div_ceil(bm) * launch.on.size.n.div_ceil(bn);
+        if tiles < SMS {
+            words += &format!(
+                "; {tiles} tiles leave {} of {SMS} SMs without one",
+                SMS - tiles
+            );
         }
         let before = judged.complaints.len();
         judged.measured(measure, all, launch, (clocks, words), "too-slow");

@@ -8,7 +8,16 @@ use super::labels::{Element, Labels};
 /// Examines the first operand of a matrix product that is not a block of A or of B.
 pub fn wrong(launched: &Launched, instructions: &[Instruction]) -> Option<Cause> {
     let labels = Labels::of(&launched.problem);
-    launched.run.factors.iter().find_map(|factors| {
+    let all = &launched.run.factors;
+    let is_zero = |of: fn(&MatrixFactors) -> &Vec<u16>| {
+        !all.is_empty() && all.iter().all(|one| of(one).iter().all(|bits| *bits == 0))
+    };
+    for (name, zero) in [('A', is_zero(|one| &one.a)), ('B', is_zero(|one| &one.b))] {
+        if zero {
+            return Some(nothing_loaded(name));
+        }
+    }
+    all.iter().find_map(|factors| {
         let instruction = instructions.get(factors.instruction)?;
         let by_wgmma = matches!(instruction.kind, InstructionKind::Wgmma(_));
         let a = Operand::of(factors, &labels, 'A');
@@ -98,8 +107,17 @@ impl Operand {
         }
     }
 
+    /// What an element's 8x8 matrix has in its place if it is transposed.
+    fn transposed(&self, at: usize) -> Option<Element> {
+        let (first_row, first_column) = self.first()?;
+        let (row, column) = self.place(at);
+        let (down, right) = (row / 8 * 8 + column % 8, column / 8 * 8 + row % 8);
+        Some(self.element(first_row + down as u32, first_column + right as u32))
+    }
+
     fn of_lane(&self, at: usize, held: Element, wanted: Element) -> Cause {
         let (lane, half) = self.register(at);
+        let is_transposed = self.transposed(at) == Some(held);
         let register = self.name.to_ascii_lowercase();
         let which = if half % 2 == 0 { "lower" } else { "upper" };
         Cause {
@@ -108,8 +126,14 @@ impl Operand {
                 self.name,
                 half / 2
             ),
-            hint: self.whose_address(lane, half / 2),
-            mistake: "wrong-fragment",
+            hint: match is_transposed {
+                true => "each 8x8 matrix of this operand is transposed: in which order is it stored, and in which does mma want it?".into(),
+                false => self.whose_address(lane, half / 2),
+            },
+            mistake: match is_transposed {
+                true => "transposed-fragment",
+                false => "wrong-fragment",
+            },
         }
     }
 
@@ -149,41 +173,63 @@ impl Operand {
             _ => (column, row),
         };
         let side = if self.name == 'A' { "row" } else { "column" };
-        // The parts of the operand before it are right.
-        let field = match (self.name, mn, k) {
-            ('A', 0..8, _) => "its first 8 rows: the start address or the swizzle's mode",
-            ('A', ..) => "the distance between groups of 8 rows: the stride byte offset",
-            (_, 0..8, 0..8) => {
-                "its first 8 columns and 8 rows of k: the swizzle's mode, or the major"
-            }
-            (_, _, 0..8) if mn % 32 == 0 => {
-                "the distance between panels along N: the leading byte offset"
-            }
-            (_, _, 0..8) => "columns within a panel: the swizzle's mode",
-            _ => "the distance between groups of 8 rows of k: the stride byte offset",
+        let mode = "which swizzle has the box that brought this operand, and which does the descriptor's mode say?";
+        // What of the operand is right up to there.
+        let (field, hint) = match (self.name, mn, k) {
+            ('A', 0..8, _) => (
+                "its first 8 rows: the start address or the swizzle's mode",
+                mode,
+            ),
+            ('A', ..) => (
+                "the distance of 8 rows to the next 8: the stride byte offset",
+                "how many bytes are there from a row of this panel of A to the one 8 rows below?",
+            ),
+            (_, 0..8, 0..8) => (
+                "its first 8 columns and 8 rows of k: the swizzle's mode, or the major",
+                mode,
+            ),
+            (_, _, 0..8) if mn % 32 == 0 => (
+                "the distance of a panel to the next along N: the leading byte offset",
+                "how many bytes has a panel of B, with all of its rows?",
+            ),
+            (_, _, 0..8) => ("columns within a panel: the swizzle's mode", mode),
+            _ => (
+                "the distance of 8 rows of k to the next 8: the stride byte offset",
+                "how many bytes are there from a row of this panel of B to the one 8 rows below?",
+            ),
         };
         Cause {
             what: format!(
                 "operand {} is not where its descriptor says: {side} {mn}, k {k} of the wgmma holds {held}, should hold {wanted}; look at {field}",
                 self.name
             ),
-            hint: format!(
-                "how many bytes are between two groups of 8 rows of this panel of {}, and which field says so?",
-                self.name
-            ),
+            hint: hint.into(),
             mistake: "wrong-descriptor",
         }
     }
 }
 
-/// Both are blocks, but with different k.
+/// All of an operand is 0, in every product.
+fn nothing_loaded(name: char) -> Cause {
+    Cause {
+        what: format!("every product multiplies with 0 in the place of {name}"),
+        hint: format!(
+            "which code brings the elements of {name} here, is it executed, and is what it brings kept?"
+        ),
+        mistake: "wrong-factors",
+    }
+}
+
+/// Both are blocks, of different k.
 fn differing(a: &Operand, b: &Operand) -> Option<Cause> {
     let ((_, of_a), (of_b, _)) = (a.first()?, b.first()?);
     (of_a != of_b).then(|| Cause {
         what: format!(
             "a product multiplies columns of A from k {of_a} on with rows of B from k {of_b} on"
         ),
-        hint: "which k does each operand's address begin at?".into(),
-        mistake: "wrong-fragment",
+        hint: "at which k does each operand begin in this product, and by how many bytes does its address go on from one product to \
+               the next?"
+            .into(),
+        mistake: "wrong-factors",
     })
 }

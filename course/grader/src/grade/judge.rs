@@ -230,7 +230,14 @@ pub fn judge(
     for part in &rubric.part {
         let of_part = grade.complaints.len();
         match trials(rubric, part, kernel, launches, compiler)? {
-            Ok(trials) => judge_part(grade, rubric, part, launches, &trials),
+            Ok(trials) => {
+                judge_part(grade, rubric, part, launches, &trials);
+                if grade.complaints.len() > of_part {
+                    let few = trials.values().find_map(too_few_threads);
+                    let few = few.map(|few| few.in_part(&part.name));
+                    grade.complaints.splice(of_part..of_part, few);
+                }
+            }
             Err(why) => nothing(grade, rubric, part, launches, why),
         }
         if grade.complaints.len() == of_part {
@@ -269,6 +276,18 @@ fn trials(
     Ok(Ok(trials))
 }
 
+/// Of a kernel that is launched with fewer threads than it is written for.
+fn too_few_threads(trial: &Trial) -> Option<Complaint> {
+    let (_, bound) = trial.source().ptx.split_once(".maxntid ")?;
+    let bound = bound.split(|c: char| !c.is_ascii_digit()).next()?;
+    let (bound, stated) = (bound.parse::<u32>().ok()?, trial.threads());
+    let what = format!(
+        "the launch that the kernel states has {stated} threads, and its __launch_bounds__ {bound}"
+    );
+    let hint = "how many threads share the work, and how many are there?";
+    (stated < bound).then(|| Complaint::new(what, hint, "not-launched"))
+}
+
 /// The macros of a part and a tile.
 fn macros_of(rubric: &Rubric, part: &Part, tile: usize) -> Vec<String> {
     let TileVariant { m, n, k, .. } = rubric.tile[tile];
@@ -294,6 +313,8 @@ fn trial(
     let source = Source::compiled(file, text, &rubric.arch, &defines, compiler);
     let source = source.and_then(|mut source| {
         if rubric.sizes.timed.is_some() {
+            // Whether it can be launched is said in better words than the assembler's.
+            Trial::new(source.clone(), task)?;
             source.sass = compiler.assemble(&source.ptx, "gemm", &rubric.arch)?;
         }
         Ok(source)

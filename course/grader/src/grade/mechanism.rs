@@ -59,15 +59,26 @@ pub fn judge<'a>(all: &LaunchResults<'a>) -> Judged<'a> {
     judged
 }
 
-/// Whether each tile's block respects its limit of shared memory; reports the bytes of the first.
+/// Bytes of an mbarrier, and how many of a block are not counted: a way to wait costs no room for tiles, and too many would be
+/// padding.
+const MBARRIER: u64 = 8;
+const FREE_MBARRIERS: u32 = 16;
+
+/// Whether each tile's block keeps within its bytes; says how many the first has.
 fn shared_bytes<'a>(all: &LaunchResults<'a>, judged: &mut Judged<'a>) {
-    for (index, (launch, _)) in all.done.iter().enumerate() {
-        let bytes = all.trial(launch).shared_bytes();
+    for (index, (launch, one)) in all.done.iter().enumerate() {
+        let barriers = MBARRIER * u64::from(one.run.mbarriers.min(FREE_MBARRIERS));
+        let bytes = all.trial(launch).shared_bytes().saturating_sub(barriers);
         let tile = all.rubric.tile[launch.tile];
         let allowed = tile.shared_bytes;
         if index == 0 {
+            let beside = if barriers > 0 {
+                " beside mbarriers"
+            } else {
+                ""
+            };
             judged.why.push(format!(
-                "{} bytes of shared memory, {} are allowed",
+                "{} bytes of shared memory{beside}, {} are allowed",
                 thousands(bytes),
                 thousands(allowed)
             ));
@@ -306,16 +317,25 @@ fn at_line(measure: &Measure, is_global: bool, code: &str, line: u32, cost: Line
     }
 }
 
-/// Wavefronts of shared loads, relative to those that hold the multiplied elements and C's tiles, in launches whose
-/// inputs identify elements.
+/// Wavefronts of shared loads, relative to those that hold the multiplied elements and C's tiles. The elements that a step
+/// multiplies are known from launches whose inputs identify elements, and are the same in every launch with this tile.
 fn operand_traffic<'a>(measure: &Measure, all: &LaunchResults<'a>, judged: &mut Judged<'a>) {
-    for (launch, one) in all
-        .done
-        .iter()
-        .filter(|(_, one)| !one.run.factors.is_empty() && one.verification.ok())
-    {
+    let right = all.done.iter().filter(|(_, one)| one.verification.ok());
+    let telling = right.clone().filter(|(_, one)| !one.run.factors.is_empty());
+    let of_a_step = telling.map(|(launch, _)| {
+        let steps: u64 = launch.tiles(all.rubric).iter().product();
+        (
+            launch.tile,
+            all.coverage(launch).operand_bytes / steps.max(1),
+        )
+    });
+    let of_a_step: BTreeMap<_, _> = of_a_step.collect();
+    for (launch, one) in right {
+        let Some(of_a_step) = of_a_step.get(&launch.tile) else {
+            continue;
+        };
         let tile = all.rubric.tile[launch.tile];
-        let [rows, columns, _] = launch.tiles(all.rubric);
+        let [rows, columns, steps] = launch.tiles(all.rubric);
         let result = rows * columns * u64::from(tile.m * tile.n) * ELEMENT;
         let counted = all
             .trial(launch)
@@ -326,7 +346,7 @@ fn operand_traffic<'a>(measure: &Measure, all: &LaunchResults<'a>, judged: &mut 
             .clone()
             .filter(|(of, counters)| of.kind.is_store() && counters.shared.wavefronts > 0);
         let staged: u64 = staged.map(|(_, counters)| counters.bytes).sum();
-        let needed = all.coverage(launch).operand_bytes + staged.min(result);
+        let needed = rows * columns * steps * of_a_step + staged.min(result);
         let loads = counted.clone().filter(|(of, _)| of.kind.is_load());
         let wavefronts: u64 = loads.map(|(_, counters)| counters.shared.wavefronts).sum();
         let times = (wavefronts * WAVEFRONT) as f64 / needed.max(1) as f64;

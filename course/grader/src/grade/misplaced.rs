@@ -243,7 +243,17 @@ fn steps(product: &Product, wrong: &[(usize, usize)], bk: u32) -> Option<Cause> 
     } else if let Some(steps) = (1..count).find(last) {
         format!("C holds the sums of the last {steps} of {count} steps along K")
     } else if let Some(step) = (0..count).find(|at| count > 1 && agree(&without(step(*at)))) {
-        format!("the sums lack step {step} along K, counted from 0")
+        format!("what is missing in the sums is step {step} along K, counted from 0")
+    } else if let Some((missing, twice)) = exchanged_steps(product, wrong, count, step) {
+        return Some(Cause {
+            what: format!(
+                "the products of step {missing} along K, counted from 0, are missing in the sums, and those of step {twice} are there twice"
+            ),
+            hint: "which stage is multiplied in this step, which tile is in it by then, and which of the two is a step too early or too \
+                   late?"
+                .into(),
+            mistake: "missing-step",
+        });
     } else if agree(&sum(k - 1..k)) {
         format!("C holds only the product of the last k, {}", k - 1)
     } else if let Some(at) = (0..bk.min(k)).find(|at| agree(&without_each(*at))) {
@@ -257,4 +267,32 @@ fn steps(product: &Product, wrong: &[(usize, usize)], bk: u32) -> Option<Cause> 
             .into(),
         mistake: "missing-step",
     })
+}
+
+/// Two steps, if most of the wrong elements have the products of the second in place of those of the first: a stage held the tile of
+/// another step.
+fn exchanged_steps(
+    product: &Product,
+    wrong: &[(usize, usize)],
+    count: usize,
+    range: impl Fn(usize) -> Range<usize>,
+) -> Option<(usize, usize)> {
+    let of_element = |&(row, column): &(usize, usize)| -> Vec<f64> {
+        let steps = (0..count).map(|step| product.sum(row, column, range(step)).0);
+        steps.collect()
+    };
+    let sums: Vec<Vec<f64>> = wrong.iter().map(of_element).collect();
+    let agree = |&(missing, twice): &(usize, usize)| {
+        let close = wrong.iter().zip(&sums).filter(|(at, steps)| {
+            let (row, column) = **at;
+            let (want, bound) = product.want[row * product.columns + column];
+            let other = want - steps[missing] + steps[twice];
+            (product.got(row, column) - other).abs() <= bound
+        });
+        10 * close.count() >= 8 * wrong.len()
+    };
+    let pairs = (0..count).flat_map(|missing| (0..count).map(move |twice| (missing, twice)));
+    pairs
+        .filter(|(missing, twice)| missing != twice)
+        .find(agree)
 }

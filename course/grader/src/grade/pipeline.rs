@@ -1,7 +1,7 @@
 //! How early a kernel issues the copies that it will wait for, and the granularity of its TMA copies.
 use std::collections::{BTreeMap, BTreeSet};
 
-use emulator::{CopyLead, InstructionKind};
+use emulator::CopyLead;
 use harness::Launched;
 
 use super::judge::{Judged, LaunchResults};
@@ -81,31 +81,22 @@ fn right<'b, 'a>(
     all.done.iter().filter(|(_, one)| one.verification.ok())
 }
 
-/// Barriers that the average warp executes, plus waits for other warps at mbarriers, per warp that multiplies and
-/// copies nothing: a barrier can be built from mbarriers, too.
+/// How often a warp that multiplies waits for other warps per tile of C: at barriers, and, if it copies nothing, at
+/// mbarriers, which can form a barrier, too. The warp with the most waits counts, because others would dilute an average.
 pub fn block_barriers<'a>(measure: &Measure, all: &LaunchResults<'a>, judged: &mut Judged<'a>) {
     for (launch, one) in right(all) {
-        let trial = all.trial(launch);
-        let counted = trial.instructions().iter().zip(&one.run.counters);
-        let barriers = counted.filter(|(of, _)| of.kind == InstructionKind::Barrier);
-        let executions: u64 = barriers.map(|(_, counters)| counters.executions).sum();
         let [rows, columns, _] = launch.tiles(all.rubric);
-        let warps = rows * columns * u64::from(trial.threads().div_ceil(32));
-        let waits: BTreeMap<_, u64> = one
-            .run
-            .leads
-            .iter()
-            .filter(|lead| lead.of > 0 && lead.own_issues == 0)
-            .map(|lead| ((lead.block, lead.warp), lead.empty_waits))
-            .collect();
-        let tiles_of_a_block = rows * columns / blocks(one).max(1);
-        let of_a_tile = (waits.len() as u64 * tiles_of_a_block.max(1)).max(1);
-        let waits = waits.values().sum::<u64>() as f64 / of_a_tile as f64;
-        let each = executions as f64 / warps.max(1) as f64 + waits;
+        let tiles_of_a_block = (rows * columns).div_ceil(blocks(one).max(1));
+        let multiplying = one.run.leads.iter().filter(|lead| lead.of > 0);
+        let waits = multiplying.map(|lead| match lead.own_issues {
+            0 => lead.barriers + lead.waits_for_warps,
+            _ => lead.barriers,
+        });
+        let most = waits.max().unwrap_or_default() as f64 / tiles_of_a_block.max(1) as f64;
         let words = format!(
-            "each warp executes {each:.2} barriers on average, including waits for other warps at mbarriers"
+            "a warp that multiplies comes to {most:.2} barriers of several warps in a tile of C, with waits for other warps at mbarriers"
         );
-        judged.measured(measure, all, launch, (each, words), "barrier-in-each-step");
+        judged.measured(measure, all, launch, (most, words), "barrier-in-each-step");
     }
 }
 

@@ -64,7 +64,10 @@ pub fn judged(answer: Option<&Value>, right: u64) -> GradedAnswer {
         Some(Value::Integer(found)) => format!("{found} is wrong"),
         None => "no answer".into(),
         Some(Value::String(open)) if open == sheet::OPEN => "no answer".into(),
-        Some(other) => format!("not a whole number but a {}", other.type_str()),
+        Some(Value::String(_)) => {
+            "no whole number, but a text in quotes: leave the quotes out".into()
+        }
+        Some(other) => format!("no whole number, but a {}", other.type_str()),
     };
     let number = number.is_some();
     GradedAnswer {

@@ -191,7 +191,7 @@ pub enum What {
     /// How early copies are issued: the K steps that a warp multiplies between the issue of a tile's last copy and the
     /// moment when it waits for the tile or reads it.
     CopiesAhead,
-    /// How often each warp executes a barrier of its block, or of several warps.
+    /// How often a warp that multiplies waits for other warps per tile of C, at any kind of barrier.
     BlockBarriers,
     /// The fraction of copies whose issuing warp also multiplies.
     MultiplyingProducers,

@@ -1,5 +1,7 @@
-//! The sanitizer's findings, and hints for them.
-use emulator::{AccessKind, Conflict, Finding, FindingKind, Location, Space, Synchronization};
+//! What the sanitizer found, and what to do about it.
+use emulator::{
+    AccessKind, Conflict, Finding, FindingKind, InstructionKind, Location, Space, Synchronization,
+};
 use harness::{Launched, lines};
 
 use super::judge::{Judged, LaunchResults};
@@ -24,49 +26,70 @@ pub fn judge<'a>(all: &LaunchResults<'a>) -> Judged<'a> {
         judged.closed(all, launch, "the sanitizer finds something");
         return judged;
     }
-    // The finding that ended the launch comes first: others may follow from it.
-    let (ending, others): (Vec<_>, Vec<_>) =
-        one.run.findings.iter().partition(|one| one.is_fatal());
-    // If a read comes too early, the race with the late write explains it.
+    let mut findings: Vec<&Finding> = one.run.findings.iter().collect();
+    findings.sort_by_key(|finding| order(finding));
+    // A read that is too early finds nothing, and the race with the write that comes too late says why.
     let is_early = |finding: &&Finding| matches!(finding.kind, FindingKind::Uninitialised(_));
-    let (early, others): (Vec<_>, Vec<_>) = others.into_iter().partition(is_early);
+    let has_early = findings.iter().any(is_early);
     let too_early = |finding: &Finding| match &finding.kind {
-        FindingKind::Race(conflict) => !early.is_empty() && reads_first(conflict),
+        FindingKind::Race(conflict) => has_early && reads_first(conflict),
         _ => false,
+    };
+    let trial = all.trial(launch);
+    let kind_of = |location: &Location| {
+        let instruction = trial.instructions().get(location.instruction);
+        instruction.map(|instruction| &instruction.kind)
     };
     let complaint = |finding: &Finding| {
         let mut what = format!("{}: {finding}", all.label(launch));
         what += &in_the_kernel(all, launch, one, finding);
         let (mistake, hint) = match too_early(finding) {
             true => TOO_EARLY,
-            false => advice(finding),
+            false => advice(finding, &kind_of),
         };
         Complaint {
             line: line_of(all, launch, &finding.location),
             ..Complaint::new(what, hint, mistake)
         }
     };
-    let mut shown: Vec<_> = ending
-        .into_iter()
-        .chain(others)
-        .chain(early.iter().copied())
-        .take(SHOWN)
-        .map(complaint)
-        .collect();
-    // A barrier or a wait that no thread executed may be the reason.
+    let shown = findings.iter().copied().take(SHOWN);
+    let mut shown: Vec<_> = shown.map(complaint).collect();
+    // A barrier or a wait that no thread came to in any launch may be why.
+    let is_executed = |note: &Finding| {
+        let with_tile = all
+            .done
+            .iter()
+            .filter(|(other, _)| other.tile == launch.tile);
+        let mut counters =
+            with_tile.map(|(_, one)| one.run.counters.get(note.location.instruction));
+        counters.any(|counters| counters.is_some_and(|counters| counters.executions > 0))
+    };
     let notes = one.run.remarks.iter().filter(|note| {
         use Synchronization::{Barrier, Fence, Wait};
         let FindingKind::NeverExecuted { what, .. } = note.kind else {
             return false;
         };
-        matches!(what, Barrier | Wait | Fence)
+        matches!(what, Barrier | Wait | Fence) && !is_executed(note)
     });
     shown.extend(notes.take(1).map(complaint));
     judged.complaints = shown;
     judged
 }
 
-/// The advice for a read of uninitialized memory that did not wait for the write.
+/// The order in which findings are shown: what ended the launch comes first, since the rest may follow from it; but the wrong
+/// counts that explain a deadlock come before it. A copy that nobody waited for comes behind the race with what reads it too early, and
+/// a read that finds nothing last.
+fn order(finding: &Finding) -> u32 {
+    match &finding.kind {
+        FindingKind::TransactionCount(_) | FindingKind::InvalidMbarrier(_) => 0,
+        _ if finding.is_fatal() => 1,
+        FindingKind::UnfinishedCopy(_) => 3,
+        FindingKind::Uninitialised(_) => 4,
+        _ => 2,
+    }
+}
+
+/// What is said of a read that finds nothing since it does not wait for the write.
 const TOO_EARLY: (&str, &str) = (
     "race-after-the-copy",
     "the read comes before the write here: which barrier makes every reader wait until all threads have written?",
@@ -127,6 +150,11 @@ fn in_the_kernel(
     {
         all_lines.insert(0, line_of(all, launch, &conflict.other));
     }
+    if let FindingKind::Deadlock { waiting } = &finding.kind {
+        // Each ends with the line where the warp waits.
+        let line = |waiter: &String| waiter.rsplit(':').next()?.parse().ok();
+        all_lines.extend(waiting.iter().map(line));
+    }
     let mut all_lines: Vec<u32> = all_lines.into_iter().flatten().collect();
     all_lines.dedup();
     let code = all.trial(launch).source().text.as_deref();
@@ -148,13 +176,11 @@ fn beginning(line: &str) -> String {
     }
 }
 
-/// An anchor on the book's page of mistakes.
-pub fn mistake(finding: &Finding) -> &'static str {
-    advice(finding).0
-}
+/// What an instruction is, by a location of it.
+type KindOf<'a> = dyn Fn(&Location) -> Option<&'a InstructionKind> + 'a;
 
-/// The mistake and a hint.
-fn advice(finding: &Finding) -> (&'static str, &'static str) {
+/// An anchor of the book's page of mistakes, and a hint.
+fn advice(finding: &Finding, kind_of: &KindOf) -> (&'static str, &'static str) {
     match &finding.kind {
         FindingKind::OutOfBounds { access, .. } if access.space == Space::Shared => (
             "out-of-bounds",
@@ -177,10 +203,7 @@ fn advice(finding: &Finding) -> (&'static str, &'static str) {
             "uninitialised-variable",
             "which variable is read here before it is set?",
         ),
-        FindingKind::Deadlock { .. } => (
-            "deadlock",
-            "what would end this wait, and can any thread still do that?",
-        ),
+        FindingKind::Deadlock { waiting } => ("deadlock", deadlock(waiting)),
         FindingKind::MissingProxyFence(_) => (
             "proxy-fence",
             "which fence makes the threads' stores visible to the async proxy, and does every thread that stored execute it?",
@@ -205,7 +228,12 @@ fn advice(finding: &Finding) -> (&'static str, &'static str) {
             "divergent-barrier",
             "which threads reach this barrier, and which of them never do?",
         ),
-        FindingKind::Race(conflict) => race(conflict, &finding.location),
+        FindingKind::Race(conflict) => race(conflict, &finding.location, kind_of),
+        FindingKind::UnfinishedCopy(why) if why.contains("landed") => (
+            "bulk-wait",
+            "which thread waits for the phase in which these bytes land? A wait for a phase that is complete already waits for nothing: \
+             count the phases of this mbarrier, and which parity each of them has",
+        ),
         FindingKind::UnfinishedCopy(_) => (
             "bulk-wait",
             "what waits for this copy before the block exits?",
@@ -235,10 +263,11 @@ fn advice(finding: &Finding) -> (&'static str, &'static str) {
             "byte-count",
             "how many bytes does each copy of this phase transfer, and how many were expected?",
         ),
-        FindingKind::MbarrierTouched(_) | FindingKind::InvalidMbarrier(_) => (
+        FindingKind::MbarrierTouched(_) => (
             "mbarrier-misuse",
-            "how many arrivals does a phase of this mbarrier take, and what else touches its 8 bytes?",
+            "what else touches the 8 bytes of this mbarrier?",
         ),
+        FindingKind::InvalidMbarrier(why) => ("mbarrier-misuse", mbarrier(why)),
         FindingKind::InvalidBulkCopy(_) => (
             "invalid-bulk-copy",
             "which rule of TMA does the message name, and do the box and the address follow it?",
@@ -253,9 +282,57 @@ fn advice(finding: &Finding) -> (&'static str, &'static str) {
     }
 }
 
-/// Which ordering is missing, judged by the kinds of the two accesses and by which came first.
-fn race(conflict: &Conflict, location: &Location) -> (&'static str, &'static str) {
+/// What to ask of a deadlock, by what the warps wait at.
+fn deadlock(waiting: &[String]) -> &'static str {
+    let at = |what: &str| waiting.iter().any(|one| one.contains(what));
+    if at(" at mbarrier ") {
+        "which phase does each of these waits mean, which threads arrive in it, and are they as many as mbarrier.init counts?"
+    } else if at(" at barrier ") {
+        "which warps come to this barrier, how often, and are they as many threads as it counts? A warp that should not come here \
+         counts, too"
+    } else {
+        "what would end this wait, and can any thread still do that?"
+    }
+}
+
+/// What to ask of an mbarrier that is used wrongly, by what the sanitizer says of it.
+fn mbarrier(why: &str) -> &'static str {
+    if why.contains("already") {
+        "an mbarrier is initialised once, before its first use: how many threads execute this line, and how often?"
+    } else if why.contains("there is no mbarrier") {
+        "which line initialises this mbarrier, does it do so for every stage, and does every thread wait until that is done?"
+    } else if why.contains("has not ended yet") {
+        "this arrives again before the phase is complete: do several threads arrive, does one of them arrive twice, or does it not wait \
+         until the stage is empty?"
+    } else if why.contains("phase overrun") {
+        "how many threads arrive in a phase, and how many does mbarrier.init count?"
+    } else if why.contains("overwritten") {
+        "what else is stored in the 8 bytes of this mbarrier?"
+    } else {
+        "how many arrivals does a phase of this mbarrier take, and in which phase is it?"
+    }
+}
+
+/// Which order is missing: what these two accesses are, and which of them came first.
+fn race(
+    conflict: &Conflict,
+    location: &Location,
+    kind_of: &KindOf,
+) -> (&'static str, &'static str) {
     use AccessKind::{AsyncRead, AsyncWrite, Read, Write};
+    let either = |is_it: fn(&InstructionKind) -> bool| {
+        let both = [location, &conflict.other];
+        both.into_iter().filter_map(kind_of).any(is_it)
+    };
+    let initialises = |kind: &InstructionKind| matches!(kind, InstructionKind::Mbarrier { .. });
+    let by_tma = either(|kind| matches!(kind, InstructionKind::BulkCopy { .. }));
+    let by_copy = either(|kind| matches!(kind, InstructionKind::AsyncCopy { .. }));
+    if either(initialises) {
+        return (
+            "mbarrier-misuse",
+            "an mbarrier is initialised before any thread, and TMA, uses it: which barrier of the block comes in between?",
+        );
+    }
     if conflict.space == Space::Global && (conflict.access, conflict.other_access) == (Write, Write)
     {
         return (
@@ -296,10 +373,20 @@ fn race(conflict: &Conflict, location: &Location) -> (&'static str, &'static str
             "bulk-wait",
             "what does the reader wait for, and what delays the next copy until these bytes have been read?",
         ),
-        // In this mode copies land late, so the order of the two accesses is not informative.
+        (AsyncWrite, Read) | (Read, AsyncWrite) if by_tma => (
+            "bulk-wait",
+            "which wait comes between the copy and the read, and for which phase? And how does the thread that copies know that all \
+             lanes have read this place before it is filled again?",
+        ),
+        // Copies land late here, so that which of the two came first says nothing.
         (AsyncWrite, Read) | (Read, AsyncWrite) => (
             "cp-async-wait",
             "which wait and which barrier come between the copy and the read; and between the read and the next copy to this place?",
+        ),
+        (Write, Read) if by_copy => (
+            "race-after-the-copy",
+            "the thread that issued this copy has waited for it, and knows that it is complete: which barrier behind that wait tells the \
+             other threads?",
         ),
         (Read | AsyncRead, Write) => (
             "race-before-the-copy",

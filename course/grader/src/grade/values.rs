@@ -2,10 +2,10 @@
 use emulator::FindingKind;
 use harness::{Error, Launched};
 
+use super::diagnosis;
 use super::judge::{Judged, LaunchResults, why_stopped};
 use super::plan::PlannedLaunch;
 use super::rubric::AssignmentKind;
-use super::{diagnosis, sanitizer};
 
 pub const PUBLIC: &str = "values at public sizes";
 pub const HIDDEN: &str = "values at hidden sizes";
@@ -78,13 +78,18 @@ fn not_launched<'a>(
         error,
         Error::Emulator(emulator::Error::InstructionLimit { .. })
     );
-    let (hint, mistake) = match endless {
-        true => (
-            "does every loop end, and how many iterations does each have?",
+    let (hint, mistake) = match error {
+        _ if endless => (
+            "does every loop come to its end, and how often does each go round?",
             "deadlock",
         ),
-        false => (
-            "the message names the limit: what exceeds it?",
+        Error::BadBoxes { .. } => (
+            "`gemm_boxes` has three numbers for each of A, B and C: columns, rows and the bytes of the swizzle; a row of a box may be \
+             as wide as its swizzle",
+            "invalid-bulk-copy",
+        ),
+        _ => (
+            "the message names what there is too much of: what asks for it?",
             "not-launched",
         ),
     };
@@ -128,18 +133,21 @@ fn wrong_values<'a>(
         what += &format!("\n  all wrong elements are in {which}");
     }
     let findings = &one.run.findings;
-    let fault = findings.iter().find(|finding| finding.is_fatal());
-    // A read of uninitialized memory may be due to a wrong address; the numbers may tell which.
+    let has_fault = findings.iter().any(emulator::Finding::is_fatal);
+    // What nobody wrote is read where an address is wrong: which one, the numbers may tell.
     let by_address = |kind: &FindingKind| matches!(kind, FindingKind::Uninitialised(_));
     let by_address = findings.iter().all(|finding| by_address(&finding.kind));
-    let cause = match fault.is_none() && by_address {
+    let cause = match !has_fault && by_address {
         true => diagnosis::of(all, launch, one),
         false => None,
     };
-    let (hint, mistake): (String, String) = if let Some(fault) = fault {
+    let by_sanitizer = faults.complaints.first();
+    let (hint, mistake): (String, String) = if let Some(found) = by_sanitizer.filter(|_| has_fault)
+    {
         (
-            "a fault ended the launch before C was written: see the sanitizer's finding".to_owned(),
-            sanitizer::mistake(fault).to_owned(),
+            "a fault ended the launch before C was written: see what the sanitizer says of it"
+                .to_owned(),
+            found.mistake.clone(),
         )
     } else if let Some(cause) = cause {
         what += &format!("\n  {}", cause.what);
@@ -151,7 +159,7 @@ fn wrong_values<'a>(
             "wrong-fragment" if is_likely => (wrong.hint.clone(), wrong.mistake.clone()),
             mistake => (cause.hint, mistake.to_owned()),
         }
-    } else if let Some(found) = faults.complaints.first().filter(|_| !by_address) {
+    } else if let Some(found) = by_sanitizer.filter(|_| !by_address) {
         (
             "the sanitizer has found something that may be the cause: begin with that".into(),
             found.mistake.clone(),

@@ -6,12 +6,11 @@ use std::path::{Path, PathBuf};
 
 use grader::grade::{Grade, Grader, RubricItem};
 use harness::Nvrtc;
-use rayon::prelude::*;
 
 use crate::bugs;
 use crate::mutations::{Mutation, Mutations, Points};
 use crate::recorded;
-use crate::support::{self, has_nvrtc, has_ptxas, is_timed, name, read, root};
+use crate::support::{self, has_nvrtc, has_ptxas, is_timed, name, on_all_cores, read, root};
 
 const SECRET: &[u8] = b"a secret of the tests";
 
@@ -128,14 +127,11 @@ fn wrong_and_cheating_kernels_lose_points_for_the_right_reason() {
         let mut mutations = Mutations::of(&assignment).mutation;
         let is_shown = |one: &Mutation| shown.contains(&recorded::called(&folder, one));
         mutations.retain(|one| is_shown(one) || !recorded::recording());
-        let judged: Vec<_> = mutations
-            .par_iter()
-            .map(|one| {
-                let grade = graded(&grader, &assignment, &one.text(&assignment));
-                let row = is_shown(one).then(|| recorded::row(&folder, one, &grade));
-                (row, differs(one, &grade))
-            })
-            .collect();
+        let judged = on_all_cores(&mutations, |one| {
+            let grade = graded(&grader, &assignment, &one.text(&assignment));
+            let row = is_shown(one).then(|| recorded::row(&folder, one, &grade));
+            (row, differs(one, &grade))
+        });
         for (row, differs) in judged {
             said.extend(row);
             failed.extend(differs.map(|why| format!("{folder}, {why}")));
@@ -187,12 +183,13 @@ fn right_kernels_get_all_points() {
         }
         let name = assignment.display();
         assert!(right.len() >= 6, "{name} has {} solutions", right.len());
-        failed.par_extend(right.par_iter().filter_map(|(which, text)| {
+        let judged = on_all_cores(&right, |(which, text)| {
             let grade = graded(&grader, &assignment, text);
             let text = grade.text("book");
             let good = all_points(&grade) && text.contains("Why it worked");
             (!good).then(|| format!("{name}, {which}: {text}"))
-        }));
+        });
+        failed.extend(judged.into_iter().flatten());
     }
     assert!(failed.is_empty(), "{}", failed.join("\n\n"));
 }
@@ -248,7 +245,7 @@ fn a_grade_is_the_same_again_and_names_what_it_rests_on() {
     );
     assert_eq!(extra["rubric_sha256"].as_str().map(str::len), Some(64));
     assert_eq!(extra["submission_sha256"].as_str().map(str::len), Some(64));
-    assert_eq!(extra["grader"], "8");
+    assert_eq!(extra["grader"], "9");
     let tests = results["tests"].as_array().expect("tests");
     let sum: f64 = tests.iter().filter_map(|test| test["score"].as_f64()).sum();
     assert!((sum - 79.0).abs() < 1e-9);

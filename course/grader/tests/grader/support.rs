@@ -1,10 +1,13 @@
-//! Paths, and which tests run.
+//! Where things are, and which tests run.
+use std::any::Any;
 use std::io::Write;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
 use harness::Nvrtc;
 use harness::tools::{self, PTXAS};
+use rayon::prelude::*;
 
 /// The workspace's folder.
 pub fn root() -> &'static Path {
@@ -94,7 +97,31 @@ pub fn has_ptxas() -> bool {
     found
 }
 
-/// Reports what was skipped; not by eprintln!, which the test runner captures.
+/// What `f` makes of each of these, on all cores. A panic is repeated in the test's own thread: the runner shows only what that one
+/// prints.
+pub fn on_all_cores<T: Sync, R: Send>(all: &[T], f: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    let caught = |one| catch_unwind(AssertUnwindSafe(|| f(one)));
+    let done: Vec<_> = all.par_iter().map(caught).collect();
+    let done = done.into_iter();
+    done.map(|one| one.unwrap_or_else(|panic| panic!("{}", message(&*panic))))
+        .collect()
+}
+
+fn message(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| panic.downcast_ref::<&str>().copied())
+        .unwrap_or("a panic without a message")
+}
+
+#[test]
+#[should_panic(expected = "the second of them")]
+fn panics_on_other_cores_are_told() {
+    on_all_cores(&[1, 2], |number| {
+        assert!(*number != 2, "the second of them")
+    });
+}
+
+/// Says what was left out; not by eprintln!, which the test runner keeps to itself.
 pub fn say(what: &str) {
     let _ = writeln!(std::io::stderr(), "{what}");
 }

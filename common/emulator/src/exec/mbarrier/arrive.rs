@@ -80,6 +80,13 @@ impl Warp {
                 false => order.release(actor, bit, alive, view),
             }
         };
+        let recorded = cx.common.lookahead.is_some();
+        let arrived = |barrier: &mut Mbarrier| {
+            barrier.arrived = Some(site);
+            if recorded {
+                barrier.note_arrival(actor);
+            }
+        };
         let tx = |count: u32| -> Checked<i64> {
             match count {
                 0..=MAX_COUNT => Ok(count.into()),
@@ -124,6 +131,8 @@ impl Warp {
                 cx.common.mbarriers += 1;
                 cx.block.shared[at as usize / 4..][..2].copy_from_slice(&barrier.words());
                 cx.block.mbarriers.insert(at, barrier);
+                let live = cx.block.mbarriers.len() as u32;
+                cx.profiler.mbarriers = cx.profiler.mbarriers.max(live);
                 cx.block.activity += 1;
                 return Ok(());
             }
@@ -142,7 +151,7 @@ impl Warp {
                 cx.change_mbarrier(rank, at, |barrier, order| {
                     let state = barrier.state();
                     release(barrier, order);
-                    barrier.arrived = Some(site);
+                    arrived(barrier);
                     barrier.arrive(count, drop, no_complete)?;
                     Ok(state)
                 })?
@@ -152,7 +161,7 @@ impl Warp {
                     let state = barrier.state();
                     release(barrier, order);
                     barrier.announced = Some(site);
-                    barrier.arrived = barrier.announced;
+                    arrived(barrier);
                     barrier.transact(tx(count)?)?;
                     barrier.arrive(1, drop, false)?;
                     Ok(state)

@@ -10,7 +10,7 @@ use super::lane_access::{Fatal, LaneAccess, Result};
 use super::lookahead::Issue;
 use crate::Space;
 use crate::finding::{AccessKind, FindingKind};
-use crate::happens_before::{HappensBefore, View};
+use crate::happens_before::{Actor, HappensBefore, View};
 use crate::shadow::{AccessMode, Site};
 
 /// The largest count of arrivals, and the largest magnitude of the tx-count (PTX ISA, "Contents of the mbarrier
@@ -52,6 +52,9 @@ pub(super) struct Mbarrier {
     /// The copies that have landed in this phase, and in the last completed one, if leads are recorded.
     pub bringing: Vec<Issue>,
     brought: Vec<Issue>,
+    /// The warps that have arrived in these two phases, in ascending order, if leads are recorded.
+    arriving_warps: Vec<Actor>,
+    arrived_warps: Vec<Actor>,
 }
 
 impl Mbarrier {
@@ -84,6 +87,12 @@ impl Mbarrier {
             false => Err(format!(
                 "the mbarrier at 0x{at:x} has been overwritten by something else"
             )),
+        }
+    }
+
+    fn note_arrival(&mut self, by: Actor) {
+        if let Err(at) = self.arriving_warps.binary_search(&by) {
+            self.arriving_warps.insert(at, by);
         }
     }
 
@@ -137,6 +146,7 @@ impl Mbarrier {
             self.remote_done = self.remote_arriving.clone();
             self.copied = self.issued.take();
             self.brought = std::mem::take(&mut self.bringing);
+            self.arrived_warps = std::mem::take(&mut self.arriving_warps);
         }
         complete
     }

@@ -76,8 +76,12 @@ impl Warp {
                 let barrier = cx.block.mbarriers.get(&at);
                 let issued = barrier.and_then(|barrier| barrier.copied);
                 let brought = barrier.map_or_else(Vec::new, |barrier| barrier.brought.clone());
+                let arrived = barrier.map_or_else(Vec::new, |one| one.arrived_warps.clone());
                 match issued {
-                    Some(_) => self.note_wait(&brought, cx),
+                    Some(_) => {
+                        self.note_wait(&brought, cx);
+                        self.note_joint_wait(arrived, &brought, cx);
+                    }
                     None => self.note_empty_wait(cx),
                 }
                 self.end_wait(op, complete, at, issued, cx);
