@@ -65,9 +65,9 @@ pub fn judged(answer: Option<&Value>, right: u64) -> GradedAnswer {
         None => "no answer".into(),
         Some(Value::String(open)) if open == sheet::OPEN => "no answer".into(),
         Some(Value::String(_)) => {
-            "no whole number, but a text in quotes: leave the quotes out".into()
+            "not an integer but text in quotes: remove the quotes".into()
         }
-        Some(other) => format!("no whole number, but a {}", other.type_str()),
+        Some(other) => format!("not an integer but a {}", other.type_str()),
     };
     let number = number.is_some();
     GradedAnswer {
