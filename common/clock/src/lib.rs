@@ -7,7 +7,7 @@
 //! | which machine instructions a warp issued | both | [`Walk`], `path.rs` |
 //! | what stands for both without ptxas | PTX, list-scheduled | [`Listed`], `listed/` |
 //! | what an instruction asks of its SM | its opcode | [`Class`], `class.rs` |
-//! | intervals, latencies, rates | microbenchmarks on a card | [`Card`], `cards/` |
+//! | intervals, latencies, rates | microbenchmarks on a card | [`Card`], `card/` |
 //! | what SMs ask of the L2 together | the addresses of a wave of CTAs | [`Sharing`], `sharing.rs` |
 //! | when each warp issues what | all of them | [`simulate()`], `simulate/` |
 //! | warps of an SM over a few steps, as a picture | a simulation | [`timeline()`], `timeline.rs` |
@@ -26,7 +26,7 @@ mod simulate;
 mod stall;
 mod timeline;
 
-pub use card::{Bytes, Card, Interval, Latency, Queue};
+pub use card::{Bytes, Card, Interval, Latency, NoConstant, Queue};
 pub use class::{Class, Does, PIPES, Pipe};
 pub use launch::{Estimate, Launch, LaunchError};
 pub use listed::Listed;

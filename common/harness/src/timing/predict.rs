@@ -400,7 +400,7 @@ impl AnyLaunch<'_> {
     /// If the launch is refused, or the kernel goes wrong.
     pub fn predict(self, device: &mut Device) -> Result<Prediction> {
         let no = |why: String| Error::NotPredicted(self.kernel.to_owned(), why);
-        let card = Card::h200().map_err(|error| no(error.to_string()))?;
+        let card = Card::H200;
         let code = Code::new(self.source, self.entry, self.function, &card, self.wish);
         let held = resident(&code.machine, self.function, self.config).max(1);
         let traced = traced(
@@ -434,7 +434,8 @@ impl Prediction {
     /// If the kernel goes wrong on the emulator.
     pub fn new(rung: &Rung, settings: &Settings, target: &Target, wish: Wish) -> Result<Self> {
         let no = |why: String| Error::NoPrediction(settings.size, why);
-        let card = Card::h200_with(&settings.constants).map_err(|error| no(error.to_string()))?;
+        let card = Card::H200.with(&settings.constants);
+        let card = card.map_err(|error| no(error.to_string()))?;
         let source = choose::source(rung, target, &settings.kernel, settings.size)?;
         let mut host = Host::new(rung, settings, target, Some(source))?;
         let kernel = host.compile("gemm")?;
