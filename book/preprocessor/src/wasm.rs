@@ -7,13 +7,11 @@
 use std::env;
 use std::fmt::Write as _;
 use std::fs;
-use std::io::Write as _;
+use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
-use flate2::Compression;
-use flate2::write::GzEncoder;
 
 /// The target.
 const TARGET: &str = "wasm32-unknown-unknown";
@@ -22,7 +20,7 @@ const TARGET: &str = "wasm32-unknown-unknown";
 const SCRIPT: &str = "book/src/live/module.js";
 
 /// A module that a reader waits for: bytes, packed by gzip.
-const MOST_BYTES: usize = 950_000;
+const MOST_BYTES: usize = 800_000;
 
 /// What of WebAssembly the module may use: all current browsers have it.
 const FEATURES: [&str; 8] = [
@@ -68,9 +66,7 @@ fn script_of(root: &Path) -> Result<String> {
         optimise(&made, &small)?;
     }
     let module = fs::read(&small).with_context(|| format!("cannot read {}", small.display()))?;
-    let mut packer = GzEncoder::new(Vec::new(), Compression::best());
-    packer.write_all(&module)?;
-    let packed = packer.finish()?;
+    let packed = packed(&module)?;
     let text = format!(
         "// The crate `live` as WebAssembly, packed by gzip, in base64. Made by `cargo book wasm`.\n\
          globalThis.gemm.live.arrived(\"module\", \"{}\");\n",
@@ -85,6 +81,17 @@ fn script_of(root: &Path) -> Result<String> {
         bail!("the module is larger than the {MOST_BYTES} bytes that a reader should wait for");
     }
     Ok(text)
+}
+
+/// Packed by gzip, 4% smaller than by the program gzip. Five iterations would take seconds more and save 0.1%.
+fn packed(module: &[u8]) -> Result<Vec<u8>> {
+    let options = zopfli::Options {
+        iteration_count: NonZeroU64::MIN,
+        ..zopfli::Options::default()
+    };
+    let mut packed = Vec::new();
+    zopfli::compress(options, zopfli::Format::Gzip, module, &mut packed)?;
+    Ok(packed)
 }
 
 /// Whether a file was made from the other by this program.
