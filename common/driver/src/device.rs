@@ -67,6 +67,7 @@ fn attribute(card: Card, which: i32) -> Option<i32> {
         127 => i32::from(major >= 9), // tensor maps
         129 => 1,  // pointers to functions
         131 => -1, // no NUMA node of the device
+        142 | 144 => 1, // memory pools of the host
         _ if (1..=157).contains(&which) => 0,
         _ => return None,
     })

@@ -9,6 +9,9 @@ use crate::state::{State, with, with_context};
 use crate::stream::{self, Work};
 use crate::table::Handle;
 
+/// `CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH`
+const AUTO_FREE_ON_LAUNCH: u64 = 1;
+
 /// Work that was captured or added.
 #[derive(Clone, Default)]
 pub struct Graph {
@@ -47,6 +50,7 @@ pub struct Executable {
     pub works: Vec<(Handle, Work)>,
     /// The references that its graph had when it was made.
     kept: Vec<(Handle, u64)>,
+    flags: u64,
 }
 
 impl State {
@@ -81,7 +85,7 @@ impl State {
         Ok(done)
     }
 
-    fn instantiate(&mut self, graph: Handle) -> Result<Handle, Fault> {
+    fn instantiate(&mut self, graph: Handle, flags: u64) -> Result<Handle, Fault> {
         let nodes = self.in_order(graph)?;
         let works = nodes.iter();
         let works = works.map(|&node| Ok((node, self.node(node)?.work.clone())));
@@ -90,7 +94,7 @@ impl State {
         for &(object, times) in &kept {
             self.user_object(object)?.count += times;
         }
-        Ok(self.executables.insert(Executable { works, kept }))
+        Ok(self.executables.insert(Executable { works, kept, flags }))
     }
 
     fn user_object(&mut self, handle: Handle) -> Result<&mut UserObject, Fault> {
@@ -133,6 +137,7 @@ entry_points! {
             let gone = state.graphs.remove(graph).ok_or(Fault::silent(INVALID_HANDLE))?;
             state.nodes.retain(|node| node.graph != graph);
             state.end_capture(graph);
+            state.release_graph_memory()?;
             Ok(state.release_all(gone.kept))
         })?;
         free(unused);
@@ -158,15 +163,15 @@ entry_points! {
         })
     }
     /// Makes it ready to run.
-    11040 fn cuGraphInstantiateWithFlags(executable: Out<Handle>, graph: Handle, _flags: u64) {
-        with_context(|state, _| { executable.check()?; executable.put(state.instantiate(graph)?) })
+    11040 fn cuGraphInstantiateWithFlags(executable: Out<Handle>, graph: Handle, flags: u64) {
+        with_context(|state, _| { executable.check()?; executable.put(state.instantiate(graph, flags)?) })
     }
     /// The same; the first number of the parameters is the flags, the third and fourth say what went wrong.
     12000 fn cuGraphInstantiateWithParams(executable: Out<Handle>, graph: Handle, parameters: Out<[u64; 4]>) {
         with_context(|state, _| {
             executable.check()?;
             let [flags, stream, _, _] = parameters.get()?;
-            executable.put(state.instantiate(graph)?)?;
+            executable.put(state.instantiate(graph, flags)?)?;
             parameters.put([flags, stream, 0, 0])
         })
     }
@@ -185,8 +190,13 @@ entry_points! {
             }
             state.not_capturing(stream)?;
             let known = state.executables.get(executable);
-            let works = known.ok_or(Fault::silent(INVALID_HANDLE))?.works.iter();
-            Ok(works.map(|(_, work)| work.clone()).collect::<Vec<_>>())
+            let known = known.ok_or(Fault::silent(INVALID_HANDLE))?;
+            let frees = known.flags & AUTO_FREE_ON_LAUNCH != 0;
+            let works: Vec<_> = known.works.iter().map(|(_, work)| work.clone()).collect();
+            if frees {
+                state.free_memory_of(&works);
+            }
+            Ok(works)
         })?;
         stream::run(&works)
     }
@@ -194,6 +204,7 @@ entry_points! {
     10000 fn cuGraphExecDestroy(executable: Handle) {
         let unused = with(|state| {
             let gone = state.executables.remove(executable).ok_or(Fault::silent(INVALID_HANDLE))?;
+            state.release_graph_memory()?;
             Ok(state.release_all(gone.kept))
         })?;
         free(unused);
@@ -202,7 +213,7 @@ entry_points! {
     /// Replaces what was instantiated by another graph; the result is a struct of a number and two handles.
     12000 fn cuGraphExecUpdate_v2(executable: Handle, graph: Handle, result: Out<[u64; 3]>) {
         with_context(|state, _| {
-            let made = state.instantiate(graph)?;
+            let made = state.instantiate(graph, 0)?;
             let made = state.executables.remove(made).ok_or(Fault::silent(INVALID_HANDLE))?;
             let known = state.executables.get_mut(executable).ok_or(Fault::silent(INVALID_HANDLE))?;
             known.works = made.works;
@@ -217,14 +228,14 @@ entry_points! {
         with_context(|state, _| {
             executable.check()?;
             node.put_if_wanted(0)?;
-            executable.put(state.instantiate(graph)?)
+            executable.put(state.instantiate(graph, 0)?)
         })
     }
     /// How it was instantiated.
     12000 fn cuGraphExecGetFlags(executable: Handle, flags: Out<u64>) {
         with(|state| {
-            state.executables.get(executable).ok_or(Fault::silent(INVALID_HANDLE))?;
-            flags.put(0)
+            let known = state.executables.get(executable);
+            flags.put(known.ok_or(Fault::silent(INVALID_HANDLE))?.flags)
         })
     }
     /// A reference-counted object of the client, with its destructor.

@@ -16,6 +16,8 @@ const FILL: u32 = 2;
 const CALL: u32 = 3;
 const CHILD: u32 = 4;
 const EMPTY: u32 = 5;
+const ALLOCATE: u32 = 10;
+const FREE: u32 = 11;
 
 plain_struct! {
     /// `CUDA_KERNEL_NODE_PARAMS_v2`
@@ -132,6 +134,8 @@ fn kind(work: &Work) -> u32 {
         Work::Call(..) => CALL,
         Work::Graph(_) => CHILD,
         Work::Nothing => EMPTY,
+        Work::Allocate(_, true) => ALLOCATE,
+        Work::Allocate(_, false) => FREE,
     }
 }
 
@@ -218,7 +222,7 @@ fn add_any(
         EMPTY => Ok(Work::Nothing),
         _ => Err(Fault::of(
             NOT_SUPPORTED,
-            "graphs have nodes of kernels, copies, fills, host functions and other graphs here; allocate before the graph, and branch on the host",
+            "graphs have nodes of kernels, copies, fills, host functions and other graphs here; allocate by cuMemAllocAsync in a capture, and branch on the host",
         )),
     })
 }

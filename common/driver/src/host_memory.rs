@@ -19,14 +19,25 @@ pub struct HostMemory {
     /// Where a kernel finds it; registered memory has none until its device address is asked for.
     buffer: Option<emulator::Buffer>,
     pub context: Handle,
+    /// The pool that it is from; 0 for none.
+    pub pool: Handle,
     flags: u32,
+}
+
+impl HostMemory {
+    /// Its size.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
 }
 
 /// Who allocated it. The mapping is kept until the memory is freed.
 pub enum Origin {
     /// `cuMemAllocHost`, `cuMemHostAlloc`
     Pinned(#[allow(dead_code)] Mapping),
-    /// `cuMemAllocManaged`
+    /// From a pool of the host's memory.
+    Pooled(#[allow(dead_code)] Mapping),
+    /// `cuMemAllocManaged`, or from a pool of managed memory.
     Managed(#[allow(dead_code)] Mapping),
     /// `cuMemHostRegister`: the client's.
     Registered,
@@ -42,10 +53,11 @@ const REGISTER_FLAGS: u32 = 15;
 
 impl State {
     /// Allocates memory that the host and kernels reach at the same address.
-    fn allocate_shared(
+    pub fn allocate_shared(
         &mut self,
         bytes: usize,
         context: Handle,
+        pool: Handle,
         flags: u32,
         origin: impl FnOnce(Mapping) -> Origin,
     ) -> Result<u64, Fault> {
@@ -69,6 +81,7 @@ impl State {
                 origin: origin(mapping),
                 buffer: Some(buffer),
                 context,
+                pool,
                 flags,
             },
         );
@@ -93,9 +106,10 @@ impl State {
         found.is_some_and(|(_, memory)| matches!(memory.origin, Origin::Managed(_)))
     }
 
-    /// The context in which host memory was allocated or registered.
-    pub fn context_of_host_memory(&self, address: u64) -> Option<Handle> {
-        Some(self.host_memory(address)?.1.context)
+    /// The context in which host memory was allocated or registered, and the pool that it is from.
+    pub fn owners_of_host_memory(&self, address: u64) -> Option<[Handle; 2]> {
+        let (_, memory) = self.host_memory(address)?;
+        Some([memory.context, memory.pool])
     }
 
     /// Where the host has the byte at a device address, if both sides share it, and how many bytes follow it.
@@ -225,7 +239,7 @@ fn allocate(address: Out<u64>, bytes: usize, flags: u32) -> Answer {
         if flags & !ALLOC_FLAGS != 0 {
             return Err(Fault::silent(INVALID_VALUE));
         }
-        address.put(state.allocate_shared(bytes, context, flags, Origin::Pinned)?)
+        address.put(state.allocate_shared(bytes, context, 0, flags, Origin::Pinned)?)
     })
 }
 
@@ -245,7 +259,7 @@ entry_points! {
             if !matches!(flags, 1 | 2 | 4) {
                 return Err(Fault::silent(INVALID_VALUE));
             }
-            address.put(state.allocate_shared(bytes, context, 0, Origin::Managed)?)
+            address.put(state.allocate_shared(bytes, context, 0, 0, Origin::Managed)?)
         })
     }
     /// Memory of the client that is copied from and to, and that kernels may be given the device address of.
@@ -259,7 +273,7 @@ entry_points! {
             if before.is_some_and(|(start, memory)| start + memory.bytes as u64 > address) {
                 return Err(Fault::silent(HOST_MEMORY_ALREADY_REGISTERED));
             }
-            state.host.insert(address, HostMemory { bytes, origin: Origin::Registered, buffer: None, context, flags });
+            state.host.insert(address, HostMemory { bytes, origin: Origin::Registered, buffer: None, context, pool: 0, flags });
             Ok(())
         })
     }

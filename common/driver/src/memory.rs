@@ -2,10 +2,10 @@
 use crate::copy::{Copy, Fill, Place, Shape, Side};
 use crate::entry::entry_points;
 use crate::error::{Answer, Fault, INVALID_VALUE, NOT_FOUND, NOT_SUPPORTED, OUT_OF_MEMORY};
-use crate::host::{In, Out, plain_struct};
+use crate::host::{self, In, Out, plain_struct};
 use crate::host_memory::Origin;
 use crate::state::{State, with_context};
-use crate::stream::{LEGACY, Work};
+use crate::stream::{LEGACY, LEGACY_BY_NAME, Work};
 use crate::table::Handle;
 
 /// An allocation of device memory.
@@ -77,16 +77,19 @@ impl State {
         Ok(buffer)
     }
 
-    /// Frees what [`Self::allocate`] has allocated, or managed memory; 0 is nothing.
+    /// Frees what [`Self::allocate`] has allocated, managed memory, or memory from a pool; 0 is nothing.
     pub fn free(&mut self, address: u64) -> Answer {
         if address == 0 {
             return Ok(());
+        }
+        if self.graph_memory.contains_key(&address) {
+            return self.set_allocated(address, false);
         }
         match self.allocations.remove(&address) {
             Some(known) => Ok(self.gpu.free(known.buffer)?),
             None => self.free_on_host(
                 address,
-                |of| matches!(of, Origin::Managed(_)),
+                |of| matches!(of, Origin::Managed(_) | Origin::Pooled(_)),
                 INVALID_VALUE,
             ),
         }
@@ -99,6 +102,7 @@ impl State {
         let its: Vec<u64> = its.map(|(&address, _)| address).collect();
         for address in its {
             // They are there, so that nothing can go wrong.
+            self.graph_memory.remove(&address);
             let _ = self.free(address);
         }
         self.free_all_on_host_of(context);
@@ -121,6 +125,51 @@ fn flat(from: Place, to: Place, bytes: usize) -> Work {
             slices: 1,
         },
     })
+}
+
+plain_struct! {
+    /// `CUmemcpyAttributes`: an order, hints of where both sides are, flags.
+    pub struct MemcpyAttributes {
+        pub order: u32, pub source: [i32; 2], pub destination: [i32; 2], pub flags: u32,
+    }
+}
+
+/// Arrays of the client, of which some length is the client's word.
+fn array<T: host::Plain>(values: In<T>, count: usize) -> Result<Vec<T>, Fault> {
+    let bytes = count.checked_mul(size_of::<T>());
+    host::check_mapped(
+        values.address() as u64,
+        bytes.ok_or(Fault::silent(INVALID_VALUE))?,
+    )?;
+    values.all(count)
+}
+
+/// The copies of a batch. Since each is complete when the call returns, all orders of access to the source are the stream's.
+fn batch(
+    [to, from]: [In<u64>; 2],
+    bytes: In<usize>,
+    count: usize,
+    attributes: In<MemcpyAttributes>,
+    firsts: In<usize>,
+    kinds: usize,
+) -> Result<Vec<Work>, Fault> {
+    let wrong = Fault::silent(INVALID_VALUE);
+    if kinds == 0 || kinds > count {
+        return Err(wrong);
+    }
+    let orders = array(attributes, kinds)?;
+    let firsts = array(firsts, kinds)?;
+    let ordered = firsts[0] == 0 && firsts.is_sorted_by(|a, b| a < b) && firsts[kinds - 1] < count;
+    if !ordered || orders.iter().any(|one| !(1..=3).contains(&one.order)) {
+        return Err(wrong);
+    }
+    let (to, from, bytes) = (array(to, count)?, array(from, count)?, array(bytes, count)?);
+    let copies = to.into_iter().zip(from).zip(bytes);
+    let copies = copies.map(|((to, from), bytes)| match bytes {
+        0 => Err(wrong.clone()),
+        _ => Ok(flat(Place::Unified(from), Place::Unified(to), bytes)),
+    });
+    copies.collect()
 }
 
 fn enqueue(stream: Handle, work: Work) -> Answer {
@@ -297,6 +346,19 @@ entry_points! {
     /// The same in the order of a stream.
     4000 fn cuMemcpyPeerAsync(to: u64, _to_context: Handle, from: u64, _from_context: Handle, bytes: usize, stream: Handle) {
         enqueue(stream, flat(Place::Device(from), Place::Device(to), bytes))
+    }
+    /// Several copies in the order of a stream, which the default stream is not.
+    13000 fn cuMemcpyBatchAsync_v2(
+        to: In<u64>, from: In<u64>, bytes: In<usize>, count: usize,
+        attributes: In<MemcpyAttributes>, firsts: In<usize>, kinds: usize, stream: Handle,
+    ) {
+        with_context(|state, _| {
+            if matches!(stream, LEGACY | LEGACY_BY_NAME) {
+                return Err(Fault::silent(INVALID_VALUE));
+            }
+            let copies = batch([to, from], bytes, count, attributes, firsts, kinds)?;
+            copies.into_iter().try_for_each(|copy| state.enqueue(stream, copy))
+        })
     }
     /// Rows.
     3020 fn cuMemcpy2D_v2(copy: In<Memcpy2d>) { enqueue(LEGACY, copy_2d(copy)?) }

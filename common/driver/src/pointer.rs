@@ -39,9 +39,11 @@ fn attribute(state: &State, which: u32, pointer: u64) -> Result<Value, Fault> {
     let managed = state.is_managed(pointer);
     // Managed memory may be on either side; what a kernel reads is the device's.
     let pinned = on_host.is_some() && !managed;
-    let context = on_host.and_then(|host| state.context_of_host_memory(host));
+    let owners = on_host.and_then(|host| state.owners_of_host_memory(host));
+    let owners = owner.map(|one| [one.context, one.pool]).or(owners);
+    let [context, pool] = owners.unwrap_or_default();
     Ok(match which {
-        1 => Wide(owner.map(|one| one.context).or(context).unwrap_or(0) as u64),
+        1 => Wide(context as u64),
         2 => Word(if pinned { HOST } else { DEVICE }),
         3 => Wide(match on_device {
             Some(_) => pointer,
@@ -58,7 +60,7 @@ fn attribute(state: &State, which: u32, pointer: u64) -> Result<Value, Fault> {
         13 => Word(1), // mapped
         14 => Word(0), // handle types that may be shared
         16 => Word(3), // readable and writable
-        17 => Wide(owner.map_or(0, |one| one.pool as u64)),
+        17 => Wide(pool as u64),
         5 => {
             return Err(Fault::of(
                 NOT_SUPPORTED,

@@ -1,16 +1,39 @@
-//! Memory in the order of a stream, from pools: here as any other memory, allocated and freed at once.
+//! Memory that is allocated in the order of a stream, from pools: here as any other memory, allocated and freed at once.
 use crate::device;
 use crate::entry::entry_points;
-use crate::error::{Fault, INVALID_HANDLE, INVALID_VALUE, NOT_SUPPORTED};
+use crate::error::{Answer, Fault, INVALID_HANDLE, INVALID_VALUE, NOT_SUPPORTED};
 use crate::host::{In, Out};
+use crate::host_memory::Origin;
 use crate::state::{State, with, with_context};
+use crate::stream::Work;
 use crate::table::Handle;
 
 /// A pool.
-#[derive(Default)]
 pub struct Pool {
+    kind: PoolKind,
     /// By the number of `CUmemPool_attribute`.
     attributes: [u64; 9],
+}
+
+/// The memory of a pool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum PoolKind {
+    Device,
+    /// Of the host, pinned.
+    Host,
+    Managed,
+}
+
+impl PoolKind {
+    /// By `CUmemAllocationType` and `CUmemLocation`: none (0), the device, the host, or one of its NUMA nodes.
+    fn of(kind: u32, location: [i32; 2]) -> Result<Self, Fault> {
+        match (kind, location) {
+            (1, [1, 0]) => Ok(Self::Device),
+            (1, [2..=4, _]) => Ok(Self::Host),
+            (2, [1, 0] | [0 | 2..=4, _]) => Ok(Self::Managed),
+            _ => Err(Fault::silent(INVALID_VALUE)),
+        }
+    }
 }
 
 // CUmemPool_attribute
@@ -20,13 +43,13 @@ const USED: u32 = 7;
 const USED_HIGH: u32 = 8;
 
 impl State {
-    fn default_pool(&mut self) -> Handle {
+    fn pool_in_use(&mut self, kind: PoolKind) -> Handle {
         let pools = &mut self.pools;
-        *self.default_pool.get_or_insert_with(|| {
-            let mut pool = Pool::default();
+        *self.pools_in_use.entry(kind).or_insert_with(|| {
+            let mut attributes = [0; 9];
             // Memory is reused whenever it can be.
-            pool.attributes[1..=3].fill(1);
-            pools.insert(pool)
+            attributes[1..=3].fill(1);
+            pools.insert(Pool { kind, attributes })
         })
     }
 
@@ -38,11 +61,18 @@ impl State {
     /// Bytes from a pool that are in use.
     fn used(&self, pool: Handle) -> u64 {
         let its = self.allocations.values().filter(|one| one.pool == pool);
-        its.map(|one| one.bytes() as u64).sum()
+        let on_host = self.host.values().filter(|one| one.pool == pool);
+        let bytes = its.map(|one| one.bytes());
+        let bytes = bytes.chain(on_host.map(|one| one.bytes()));
+        bytes.map(|bytes| bytes as u64).sum()
     }
 
     fn allocate_from(&mut self, pool: Handle, bytes: usize, context: Handle) -> Result<u64, Fault> {
-        let address = self.allocate(bytes, context, pool)?;
+        let address = match self.pool(pool)?.kind {
+            PoolKind::Device => self.allocate(bytes, context, pool),
+            PoolKind::Host => self.allocate_shared(bytes, context, pool, 0, Origin::Pooled),
+            PoolKind::Managed => self.allocate_shared(bytes, context, pool, 0, Origin::Managed),
+        }?;
         let used = self.used(pool);
         let pool = self.pool(pool)?;
         for high in [RESERVED_HIGH, USED_HIGH] {
@@ -50,6 +80,56 @@ impl State {
             *high = used.max(*high);
         }
         Ok(address)
+    }
+
+    /// The same in the order of a stream; in a capture, memory that the graph allocates when it runs.
+    fn allocate_in_order(
+        &mut self,
+        bytes: usize,
+        pool: Handle,
+        stream: Handle,
+        context: Handle,
+    ) -> Result<u64, Fault> {
+        if self.capturing(stream)?.is_none() {
+            return self.allocate_from(pool, bytes, context);
+        }
+        if self.pool(pool)?.kind != PoolKind::Device {
+            return Err(Fault::of(
+                NOT_SUPPORTED,
+                "graphs allocate memory of the device: allocate the host's before the graph",
+            ));
+        }
+        let address = self.reserve(bytes, context)?;
+        self.enqueue(stream, Work::Allocate(address, true))?;
+        Ok(address)
+    }
+}
+
+fn put_in_use(pool: Out<Handle>, kind: u32, location: [i32; 2]) -> Answer {
+    with(|state| {
+        check_device(location)?;
+        let kind = PoolKind::of(kind, location)?;
+        pool.put(state.pool_in_use(kind))
+    })
+}
+
+fn use_from_now_on(kind: u32, location: [i32; 2], pool: Handle) -> Answer {
+    with(|state| {
+        check_device(location)?;
+        let kind = PoolKind::of(kind, location)?;
+        if state.pool(pool)?.kind != kind {
+            return Err(Fault::silent(INVALID_VALUE));
+        }
+        state.pools_in_use.insert(kind, pool);
+        Ok(())
+    })
+}
+
+/// That a location that is a device is the one there is.
+fn check_device(location: [i32; 2]) -> Answer {
+    match location {
+        [1, device] => device::check(device),
+        _ => Ok(()),
     }
 }
 
@@ -60,44 +140,37 @@ fn is_wide(which: u32) -> bool {
 
 entry_points! {
     /// The pool that there is.
-    11020 fn cuDeviceGetDefaultMemPool(pool: Out<Handle>, device: i32) {
-        with(|state| { device::check(device)?; pool.put(state.default_pool()) })
-    }
+    11020 fn cuDeviceGetDefaultMemPool(pool: Out<Handle>, device: i32) { put_in_use(pool, 1, [1, device]) }
     /// The pool in use.
-    11020 fn cuDeviceGetMemPool(pool: Out<Handle>, device: i32) {
-        with(|state| { device::check(device)?; pool.put(state.default_pool()) })
-    }
+    11020 fn cuDeviceGetMemPool(pool: Out<Handle>, device: i32) { put_in_use(pool, 1, [1, device]) }
     /// The pool that [`cuMemAllocAsync`] takes from.
-    11020 fn cuDeviceSetMemPool(device: i32, pool: Handle) {
-        with(|state| { device::check(device)?; state.pool(pool)?; state.default_pool = Some(pool); Ok(()) })
-    }
-    /// The pool of a kind of memory: the device's is the only one.
-    13000 fn cuMemGetDefaultMemPool(pool: Out<Handle>, location: In<[i32; 2]>, _kind: u32) {
-        match location.get()? {
-            [1, 0] => with(|state| pool.put(state.default_pool())),
-            _ => Err(Fault::of(NOT_SUPPORTED, "pools hold memory of the device")),
-        }
+    11020 fn cuDeviceSetMemPool(device: i32, pool: Handle) { use_from_now_on(1, [1, device], pool) }
+    /// The pool of a kind of memory.
+    13000 fn cuMemGetDefaultMemPool(pool: Out<Handle>, location: In<[i32; 2]>, kind: u32) {
+        put_in_use(pool, kind, location.get()?)
     }
     /// The same.
-    13000 fn cuMemGetMemPool(pool: Out<Handle>, location: In<[i32; 2]>, _kind: u32) {
-        match location.get()? {
-            [1, 0] => with(|state| pool.put(state.default_pool())),
-            _ => Err(Fault::of(NOT_SUPPORTED, "pools hold memory of the device")),
-        }
+    13000 fn cuMemGetMemPool(pool: Out<Handle>, location: In<[i32; 2]>, kind: u32) {
+        put_in_use(pool, kind, location.get()?)
+    }
+    /// The pool in use for a kind of memory.
+    13000 fn cuMemSetMemPool(location: In<[i32; 2]>, kind: u32, pool: Handle) {
+        use_from_now_on(kind, location.get()?, pool)
     }
     /// A pool of its own: a kind, kinds of handles, and where its memory is.
     11020 fn cuMemPoolCreate(pool: Out<Handle>, properties: In<[i32; 4]>) {
         pool.check()?;
-        let [_, handles, location, device] = properties.get()?;
-        if handles != 0 || location != 1 || device != 0 {
-            return Err(Fault::of(NOT_SUPPORTED, "pools hold memory of the device, and no process shares them"));
+        let [kind, handles, location, id] = properties.get()?;
+        if handles != 0 {
+            return Err(Fault::of(NOT_SUPPORTED, "no process shares the memory of a pool: create it without handles (in cuda.core ipc_enabled=False)"));
         }
-        with(|state| { let made = state.pools.insert(Pool::default()); pool.put(made) })
+        let kind = PoolKind::of(kind as u32, [location, id])?;
+        with(|state| { let made = state.pools.insert(Pool { kind, attributes: [0; 9] }); pool.put(made) })
     }
     /// Frees it; memory from it stays until it is freed.
     11020 fn cuMemPoolDestroy(pool: Handle) {
         with(|state| {
-            if state.default_pool == Some(pool) {
+            if state.pools_in_use.values().any(|&one| one == pool) {
                 return Err(Fault::silent(INVALID_VALUE));
             }
             state.pools.remove(pool).map(|_| ()).ok_or(Fault::silent(INVALID_HANDLE))
@@ -141,22 +214,22 @@ entry_points! {
     11020 fn cuMemAllocAsync(address: Out<u64>, bytes: usize, stream: Handle) {
         with_context(|state, context| {
             address.check()?;
-            state.not_capturing(stream)?;
-            let pool = state.default_pool();
-            address.put(state.allocate_from(pool, bytes, context)?)
+            let pool = state.pool_in_use(PoolKind::Device);
+            address.put(state.allocate_in_order(bytes, pool, stream, context)?)
         })
     }
     /// Allocates from a pool.
     11020 fn cuMemAllocFromPoolAsync(address: Out<u64>, bytes: usize, pool: Handle, stream: Handle) {
         with_context(|state, context| {
             address.check()?;
-            state.not_capturing(stream)?;
-            state.pool(pool)?;
-            address.put(state.allocate_from(pool, bytes, context)?)
+            address.put(state.allocate_in_order(bytes, pool, stream, context)?)
         })
     }
     /// Frees.
     11020 fn cuMemFreeAsync(address: u64, stream: Handle) {
-        with_context(|state, _| { state.not_capturing(stream)?; state.free(address) })
+        with_context(|state, _| match state.graph_memory.contains_key(&address) {
+            true => state.enqueue(stream, Work::Allocate(address, false)),
+            false => { state.not_capturing(stream)?; state.free(address) }
+        })
     }
 }

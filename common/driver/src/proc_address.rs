@@ -5,8 +5,8 @@ use crate::entry::{EntryPoint, entry_points};
 use crate::error::{Answer, Fault, INVALID_VALUE, NOT_FOUND, NOT_SUPPORTED};
 use crate::host::{In, Out, Text};
 use crate::{
-    context, device, event, graph, graph_node, host_memory, launch, link, log, memory, module,
-    occupancy, pointer, pool, refusals, results, stream, tensor_map,
+    context, device, event, graph, graph_memory, graph_node, host_memory, launch, link, log,
+    memory, module, occupancy, pointer, pool, refusals, results, stream, tensor_map,
 };
 
 // CUdriverProcAddressQueryResult
@@ -32,6 +32,7 @@ pub fn all() -> &'static [EntryPoint] {
             event::entry_points(),
             graph::entry_points(),
             graph_node::entry_points(),
+            graph_memory::entry_points(),
             launch::entry_points(),
             occupancy::entry_points(),
             tensor_map::entry_points(),

@@ -18,7 +18,7 @@ const PARTS: &str = "a kernel has all SMs: launch in an ordinary context or stre
 const GRAPHICS: &str =
     "memory and semaphores of graphics APIs are not here: copy by way of the host";
 const VALUES: &str = "a stream cannot wait for a value in memory, since its work is done when it is enqueued: use events between streams";
-const GRAPHS: &str = "graphs do not allocate, branch or record events here: allocate before the graph, and branch on the host";
+const GRAPHS: &str = "graphs have no such nodes here: allocate by cuMemAllocAsync in a capture or before the graph, and branch on the host";
 const OLD: &str = "this launch is from before CUDA 4: use cuLaunchKernel";
 
 /// Refuses functions, each with the CUDA version that it came with, by a remedy.

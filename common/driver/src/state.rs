@@ -12,7 +12,7 @@ use crate::host_memory::HostMemory;
 use crate::link::Link;
 use crate::memory::Allocation;
 use crate::module::{Kernel, Loaded};
-use crate::pool::Pool;
+use crate::pool::{Pool, PoolKind};
 use crate::report::Reports;
 use crate::stream::Stream;
 use crate::table::{Handle, Table};
@@ -35,8 +35,12 @@ pub struct State {
     pub executables: Table<Executable>,
     pub user_objects: Table<UserObject>,
     pub pools: Table<Pool>,
-    /// The device's pool, once it was asked for.
-    pub default_pool: Option<Handle>,
+    /// The pool in use for each kind of memory, once it was asked for.
+    pub pools_in_use: BTreeMap<PoolKind, Handle>,
+    /// Memory that a graph's node allocates, and whether it is allocated now.
+    pub graph_memory: BTreeMap<u64, bool>,
+    /// The most bytes of it that there have been.
+    pub graph_memory_high: u64,
     /// Device memory by its address.
     pub allocations: BTreeMap<u64, Allocation>,
     /// Memory of the host that the driver knows, by its address.
@@ -94,7 +98,9 @@ pub fn initialize() -> Answer {
             executables: Table::new(0x18),
             user_objects: Table::new(0x1a),
             pools: Table::new(0x19),
-            default_pool: None,
+            pools_in_use: BTreeMap::new(),
+            graph_memory: BTreeMap::new(),
+            graph_memory_high: 0,
             allocations: BTreeMap::new(),
             host: BTreeMap::new(),
             named: 0,

@@ -38,13 +38,15 @@ pub enum Work {
     Call(HostFunction, usize),
     /// What another graph does.
     Graph(Vec<Work>),
+    /// Memory of a graph is allocated, or freed.
+    Allocate(u64, bool),
     /// An event of which only a stream's order matters.
     Nothing,
 }
 
 /// The handles of the default streams: the one that all others wait for, twice, and each thread's own.
 pub const LEGACY: Handle = 0;
-const LEGACY_BY_NAME: Handle = 1;
+pub const LEGACY_BY_NAME: Handle = 1;
 const PER_THREAD: Handle = 2;
 
 /// `CU_STREAM_NON_BLOCKING`
@@ -117,6 +119,7 @@ impl State {
             Work::Launch(launch) => self.launch(launch),
             Work::Copy(copy) => self.copy(copy),
             Work::Fill(fill) => self.fill(fill),
+            Work::Allocate(address, allocated) => self.set_allocated(*address, *allocated),
             Work::Call(..) | Work::Graph(_) | Work::Nothing => Ok(()),
         }
     }
@@ -159,7 +162,7 @@ pub fn run(works: &[Work]) -> Answer {
             Ok(())
         }
         Work::Graph(works) => run(works),
-        Work::Launch(_) | Work::Copy(_) | Work::Fill(_) | Work::Nothing => {
+        Work::Launch(_) | Work::Copy(_) | Work::Fill(_) | Work::Allocate(..) | Work::Nothing => {
             with_context(|state, _| state.execute(work))
         }
     })

@@ -40,7 +40,7 @@ fn python() -> Option<PathBuf> {
     let has = Command::new(&python)
         .args([
             "-c",
-            "import cuda.bindings.nvrtc, cuda.core, numpy, numba_cuda",
+            "import cuda.bindings.nvrtc, cuda.core, filecheck, numpy, numba_cuda",
         ])
         .output();
     if has.is_ok_and(|output| output.status.success()) {
@@ -113,6 +113,44 @@ fn cuda_core_with_pools_events_and_graphs() {
     prints("reduction.py", "twice more by a graph");
 }
 
+/// With this library in front of NVRTC, as `cargo ladder run-on-emulator` puts it; alone, machine code is refused.
+#[test]
+fn a_program_that_asks_for_machine_code_gets_ptx() {
+    let Some(alone) = run(&["cubin.py"], "") else {
+        return;
+    };
+    let said = String::from_utf8_lossy(&alone.stderr).into_owned();
+    assert!(said.contains("PTX is needed"), "{said}");
+
+    let python = python().expect("it was there");
+    let found = Command::new(&python)
+        .args(["-c", "import nvidia.cu13.lib as lib; print(*lib.__path__)"])
+        .output()
+        .expect("it was started before");
+    let found = String::from_utf8_lossy(&found.stdout).into_owned();
+    let nvidia = Path::new(found.trim());
+    let front = tempfile::tempdir().expect("a folder");
+    for name in ["libcuda.so.1", "libnvrtc.so.13"] {
+        let library = fs::canonicalize(folder().join("libcuda.so.1")).expect("a library");
+        symlink(library, front.path().join(name)).expect("a link");
+    }
+    let output = Command::new(&python)
+        .arg(root().join("common/driver/tests/python/cubin.py"))
+        .env(
+            "LD_LIBRARY_PATH",
+            env::join_paths([front.path(), nvidia]).expect("paths"),
+        )
+        .env("GEMM_NVRTC_BEHIND", nvidia.join("libnvrtc.so.13"))
+        .output()
+        .expect("it was started before");
+    let said = [output.stdout, output.stderr].concat();
+    let said = String::from_utf8_lossy(&said).into_owned();
+    assert!(
+        output.status.success() && said.contains("cubin: 42"),
+        "{said}"
+    );
+}
+
 #[test]
 fn cuda_core_launches_clusters() {
     prints(
@@ -124,6 +162,43 @@ fn cuda_core_launches_clusters() {
 #[test]
 fn the_examples_of_numbas_manual_are_right() {
     prints("numba_examples.py", "numba: every example is right");
+}
+
+/// The tests of Numba's manual that come with its package, as they are; those left out take longer, or need other packages.
+#[test]
+fn numbas_own_tests_of_its_manual_pass() {
+    let Some(python) = python() else {
+        return;
+    };
+    let found = Command::new(python)
+        .args(["-c", "import numba_cuda; print(*numba_cuda.__path__)"])
+        .output()
+        .expect("it was started before");
+    let package = String::from_utf8_lossy(&found.stdout).into_owned();
+    let folder = Path::new(package.trim()).join("numba/cuda/tests/doc_examples");
+    let examples = [
+        "cpointer",
+        "cpu_gpu_compat",
+        "globals",
+        "reduction",
+        "ufunc",
+        "vecadd",
+    ];
+    let files = examples.map(|name| folder.join(format!("test_{name}.py")).display().to_string());
+    let command: Vec<&str> = ["compare.py"]
+        .into_iter()
+        .chain(files.iter().map(String::as_str))
+        .collect();
+    let Some(output) = run(&command, "") else {
+        return;
+    };
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    let passed = said.matches(": exit code 0, ").count();
+    assert!(
+        output.status.success() && passed == examples.len(),
+        "{said}{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
 }
 
 #[test]

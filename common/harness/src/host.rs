@@ -246,7 +246,9 @@ impl Host {
                     (None, Some(padded)) => instruction_limit(padded),
                     (None, None) => limits.instructions,
                 };
-                context.options_mut().progress = Some(progress.observer());
+                // A traced launch is short, and may run beside the one whose progress is shown.
+                let shown = self.traced.is_none();
+                context.options_mut().progress = shown.then(|| progress.observer());
                 let first = || predict::first_cluster(&config);
                 context.options_mut().trace = self.first_cluster_only.then(first);
                 Some(progress)

@@ -12,8 +12,8 @@ use crate::host::Finished;
 use crate::predict::Prediction;
 use crate::provenance::{OnGpu, Provenance};
 use crate::{
-    Error, Host, Kernel, KernelChoice, Result, Rung, Settings, Size, Target, Verification, choose,
-    other_sizes, verify,
+    Error, Host, Kernel, KernelChoice, Result, Rung, Settings, Size, Source, Target, Verification,
+    choose, other_sizes, verify,
 };
 
 /// The result of a run.
@@ -62,7 +62,8 @@ fn same_bits(repeat: u32, first: &[f16], again: &[f16]) -> Result<()> {
     }
 }
 
-/// Runs on the emulator, as often as the settings require, each time under another schedule.
+/// Runs the rung's kernel, compiled to `source`, on the emulator: as often as the settings require, each time under another
+/// schedule.
 ///
 /// # Errors
 /// If it cannot be launched; if the kernel has a fault, unless the settings request a report; if repetitions differ.
@@ -70,8 +71,9 @@ pub fn on_emulator<'a>(
     rung: &'a Rung,
     settings: &'a Settings,
     target: &'a Target,
+    source: Source,
 ) -> Result<Outcome<'a>> {
-    let mut host = Host::new(rung, settings, target, None)?;
+    let mut host = Host::new(rung, settings, target, Some(source))?;
     let schedule = settings.emulator.schedule;
     let first = host.run_as(schedule)?;
     let mut report = first.report.clone().unwrap_or_default();

@@ -63,7 +63,8 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
     let mut command = Command::new(program);
     command
         .args(rest)
-        .env("LD_LIBRARY_PATH", before(&folder, "LD_LIBRARY_PATH")?);
+        .env("LD_LIBRARY_PATH", before(&[&folder], "LD_LIBRARY_PATH")?);
+    stand_before_nvrtc(&folder, &mut command)?;
     let modes = [
         (arguments.sanitize, "sanitize"),
         (arguments.profile, "profile"),
@@ -127,16 +128,39 @@ fn folder_of_library(library: &Path) -> Result<PathBuf> {
     let folder = library.with_file_name("emulated-gpu");
     fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
     for name in NAMES {
-        let link = folder.join(name);
-        if fs::read_link(&link).is_ok_and(|target| target == library) {
-            continue;
-        }
-        // Another process may make the link at the same time.
-        let scratch = folder.join(format!("{name}.{}", std::process::id()));
-        let made = symlink(library, &scratch).and_then(|()| fs::rename(&scratch, &link));
-        made.with_context(|| format!("cannot make {}", link.display()))?;
+        link(library, &folder.join(name))?;
     }
     Ok(folder)
+}
+
+/// Makes a link to the library, if it is not there.
+fn link(library: &Path, link: &Path) -> Result<()> {
+    if fs::read_link(link).is_ok_and(|target| target == library) {
+        return Ok(());
+    }
+    // Another process may make the link at the same time.
+    let scratch = link.with_extension(std::process::id().to_string());
+    let made = symlink(library, &scratch).and_then(|()| fs::rename(&scratch, link));
+    made.with_context(|| format!("cannot make {}", link.display()))
+}
+
+/// Puts the library before NVRTC, which then gives PTX to programs that ask it for machine code. Without NVRTC, programs find
+/// whichever they have.
+fn stand_before_nvrtc(folder: &Path, command: &mut Command) -> Result<()> {
+    let name = folder.join("libnvrtc.so.13");
+    let nvrtc = harness::Nvrtc::find().ok();
+    let nvrtc = nvrtc.filter(|nvrtc| nvrtc.version().0 == 13);
+    let Some(path) = nvrtc.as_ref().and_then(|nvrtc| nvrtc.path()) else {
+        let _ = fs::remove_file(name);
+        return Ok(());
+    };
+    link(&folder.join("libcuda.so.1"), &name)?;
+    // It looks for its built-in functions on the loader's path.
+    let path = fs::canonicalize(path).context("NVRTC no longer exists")?;
+    let folders = [folder, path.parent().unwrap_or(folder)];
+    command.env("LD_LIBRARY_PATH", before(&folders, "LD_LIBRARY_PATH")?);
+    command.env("GEMM_NVRTC_BEHIND", path);
+    Ok(())
 }
 
 #[cfg(unix)]
@@ -149,10 +173,13 @@ fn symlink(from: &Path, to: &Path) -> std::io::Result<()> {
     fs::copy(from, to).map(|_| ())
 }
 
-/// A list of folders with one more in front.
-fn before(folder: &Path, variable: &str) -> Result<OsString> {
+/// A list of folders with others in front.
+fn before(folders: &[&Path], variable: &str) -> Result<OsString> {
     let rest = env::var_os(variable).filter(|value| !value.is_empty());
     let rest: Vec<PathBuf> = rest.iter().flat_map(env::split_paths).collect();
-    let all = [folder.to_owned()].into_iter().chain(rest);
-    env::join_paths(all).with_context(|| format!("{} cannot be in {variable}", folder.display()))
+    let all = folders
+        .iter()
+        .copied()
+        .chain(rest.iter().map(PathBuf::as_path));
+    env::join_paths(all).with_context(|| format!("{folders:?} cannot be in {variable}"))
 }

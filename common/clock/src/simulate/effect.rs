@@ -12,7 +12,6 @@ impl Simulator<'_> {
     pub(super) fn effect(&mut self, number: usize, index: usize, step: Step, time: f64) -> bool {
         let (card, class) = (self.card, self.classes[index]);
         let (write, read) = (self.code[index].write, self.code[index].read);
-        let opcode_bypasses = self.code[index].opcode.contains("BYPASS");
         let warp = &self.warps[number];
         let (cta, program) = (warp.cta, warp.program);
         let effects = step.event.map_or(&[][..], |event| program.effects(event));
@@ -83,6 +82,7 @@ impl Simulator<'_> {
                 self.release(number, write, taken + 4.0, Stall::ShortScoreboard);
             }
             Does::AsyncCopy => {
+                let opcode_bypasses = self.code[index].opcode.contains("BYPASS");
                 for one in effects {
                     if let Effect::Global { first, count } = one.effect {
                         let passes = f64::from(count) * card.queue.copy_passes;

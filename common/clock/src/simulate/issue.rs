@@ -1,43 +1,64 @@
 //! Whether and when a warp issues its next instruction.
 use super::result::keep;
-use super::state::Item;
+use super::state::{Operands, Warp};
 use super::{PARTITIONS, SCOREBOARDS, Simulator, Span, Unit};
-use crate::class::{Does, Pipe};
+use crate::class::{Class, Does, Pipe};
+use crate::machine_code::MachineInstruction;
 use crate::stall::Stall;
 
+impl Warp<'_> {
+    /// When the operands of its next instruction are there.
+    fn operands(&self, one: &MachineInstruction, class: Class) -> Operands {
+        let mut all = Operands {
+            at: 0.0,
+            why: Stall::ShortScoreboard,
+        };
+        for board in 0..SCOREBOARDS {
+            if one.wait >> board & 1 == 1 && self.boards[board] > all.at {
+                all = Operands {
+                    at: self.boards[board],
+                    why: self.board_why[board],
+                };
+            }
+        }
+        if let Does::WaitGroups(left) = class.does {
+            let groups = if self.waits_bulk {
+                &self.bulk
+            } else {
+                &self.copies
+            };
+            let until = groups.len().checked_sub(left as usize + 1);
+            let at = until.map_or(0.0, |last| {
+                groups[..=last].iter().copied().fold(0.0, f64::max)
+            });
+            if at > all.at {
+                let why = Stall::LongScoreboard;
+                all = Operands { at, why };
+            }
+        }
+        all
+    }
+}
+
 impl Simulator<'_> {
-    /// A warp's next instruction, if it can issue at this time.
-    pub(super) fn step(&mut self, number: usize, time: f64) {
-        let warp = &self.warps[number];
+    /// A warp's next instruction, if it can issue at this time. Returns when the warp is due again, unless it is parked or has
+    /// exited.
+    pub(super) fn step(&mut self, number: usize, time: f64) -> Option<f64> {
+        let warp = &mut self.warps[number];
         let Some(&step) = warp.program.steps.get(warp.at) else {
             self.exit(number, time);
-            return;
+            return None;
         };
         let index = step.instruction as usize;
         let (one, class) = (&self.code[index], self.classes[index]);
         let partition = warp.index % PARTITIONS;
         let sm = &mut self.sms[self.ctas[warp.cta].sm];
-        // What it has to wait for, and until when.
-        let mut boards = (0.0f64, Stall::ShortScoreboard);
-        for board in 0..SCOREBOARDS {
-            if one.wait >> board & 1 == 1 && warp.boards[board] > boards.0 {
-                boards = (warp.boards[board], warp.board_why[board]);
-            }
-        }
-        if let Does::WaitGroups(left) = class.does {
-            let groups = if warp.waits_bulk {
-                &warp.bulk
-            } else {
-                &warp.copies
-            };
-            let until = groups.len().checked_sub(left as usize + 1);
-            let done = until.map_or(0.0, |last| {
-                groups[..=last].iter().copied().fold(0.0, f64::max)
-            });
-            if done > boards.0 {
-                boards = (done, Stall::LongScoreboard);
-            }
-        }
+        // Nothing that a warp waits for changes while it is due.
+        let boards = match warp.operands {
+            Some(operands) => operands,
+            None => warp.operands(one, class),
+        };
+        warp.operands = Some(boards);
         let takes = match class.pipe {
             Pipe::Fma => sm.free_half(partition, time),
             pipe => pipe,
@@ -71,19 +92,18 @@ impl Simulator<'_> {
                 (own.max(port), Stall::MathPipeThrottle)
             }
         };
-        let ready = warp.next.max(warp.released).max(boards.0).max(pipe.0);
+        let ready = warp.next.max(warp.released).max(boards.at).max(pipe.0);
         let slot = sm.slot_free[partition];
         let earliest = ready.max(slot);
         if earliest > time {
-            self.push(earliest, Item::Warp(number));
-            return;
+            return Some(earliest);
         }
         // It issues now.
         sm.slot_free[partition] = time + 1.0;
         let waited = [
             (warp.next, Stall::Wait),
             (warp.released, warp.why),
-            boards,
+            (boards.at, boards.why),
             pipe,
             (time, Stall::NotSelected),
         ];
@@ -136,11 +156,9 @@ impl Simulator<'_> {
         warp.issued = time;
         warp.next = time + stall;
         warp.at += 1;
+        warp.operands = None;
         let parked = self.effect(number, index, step, time);
-        if !parked {
-            let next = self.warps[number].next;
-            self.push(next, Item::Warp(number));
-        }
+        (!parked).then(|| self.warps[number].next)
     }
 
     pub(super) fn release(&mut self, number: usize, board: Option<u8>, at: f64, why: Stall) {

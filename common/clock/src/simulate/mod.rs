@@ -23,6 +23,7 @@ mod result;
 mod state;
 mod wgmma;
 
+use std::collections::binary_heap::PeekMut;
 use std::collections::{BinaryHeap, VecDeque};
 
 use rustc_hash::FxHashMap as HashMap;
@@ -159,6 +160,7 @@ impl<'a> Simulator<'a> {
                     next: time,
                     released: time,
                     why: Stall::Wait,
+                    operands: None,
                     boards: [0.0; SCOREBOARDS],
                     board_why: [Stall::ShortScoreboard; SCOREBOARDS],
                     open_copies: 0.0,
@@ -225,17 +227,32 @@ impl<'a> Simulator<'a> {
 
     fn run(mut self) -> Result<Simulation, SimulationError> {
         let mut now = 0.0f64;
-        while let Some(due) = self.heap.pop() {
+        while let Some(&due) = self.heap.peek() {
             now = now.max(due.time);
-            match due.item {
+            let again = match due.item {
                 Item::Warp(warp) => self.step(warp, due.time),
                 Item::Arrive {
                     cta,
                     at,
                     count,
                     bytes,
-                } => self.arrive(cta, at, count, bytes, due.time),
-                Item::Refill => self.start(due.time),
+                } => {
+                    self.arrive(cta, at, count, bytes, due.time);
+                    None
+                }
+                Item::Refill => {
+                    self.start(due.time);
+                    None
+                }
+            };
+            // What has come due since is later, so `due` is still the first. Most warps are due again: one sift is half of
+            // a pop and a push.
+            self.order += 1;
+            if let Some(mut first) = self.heap.peek_mut() {
+                match again {
+                    Some(time) => (first.time, first.order) = (time, self.order),
+                    None => drop(PeekMut::pop(first)),
+                }
             }
         }
         if let Some(cta) = self.ctas.iter().position(|cta| cta.alive > 0) {

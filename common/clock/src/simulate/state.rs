@@ -45,6 +45,13 @@ impl PartialOrd for Due {
     }
 }
 
+/// When an instruction's operands are there, and what it waits for until then.
+#[derive(Clone, Copy)]
+pub(super) struct Operands {
+    pub(super) at: f64,
+    pub(super) why: Stall,
+}
+
 pub(super) struct Warp<'a> {
     pub(super) program: &'a Program<'a>,
     pub(super) cta: usize,
@@ -56,6 +63,8 @@ pub(super) struct Warp<'a> {
     /// When what it was parked for happened, and why it was.
     pub(super) released: f64,
     pub(super) why: Stall,
+    /// When the next instruction's operands are there, once they have been looked at.
+    pub(super) operands: Option<Operands>,
     pub(super) boards: [f64; SCOREBOARDS],
     pub(super) board_why: [Stall; SCOREBOARDS],
     /// When the `cp.async`s of the open group are done; groups; those of bulk copies.

@@ -12,6 +12,7 @@ mod launches;
 mod linking;
 mod lookup;
 mod meaning;
+mod pools;
 
 use crate::context::{cuCtxCreate_v2, cuCtxDestroy_v2};
 use crate::device::cuInit;

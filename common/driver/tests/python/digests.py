@@ -6,4 +6,4 @@ import numpy as np
 
 def digest(name, array):
     """One line: `digest NAME SHA256`, of the array's bytes in C order."""
-    print("digest", name, hashlib.sha256(np.ascontiguousarray(array).tobytes()).hexdigest(), flush=True)
+    print(f"digest {name} {hashlib.sha256(np.ascontiguousarray(array).tobytes()).hexdigest()}", flush=True)

@@ -177,10 +177,14 @@ impl<'m> Cluster<'m> {
     pub fn run(&mut self, writes: &mut Writes, profiler: &mut Profiler, budget: u64) -> Turn {
         let machine = self.machine;
         let shuffled = machine.options.schedule != 0;
+        let warps = self.warps.len().max(1) as u64;
         let patience = match machine.program.communicates {
             false => QUANTUM,
             true => QUANTUM_COMMUNICATING,
         };
+        // All warps of a trace that stops early are to come as far.
+        let traced = machine.options.trace.as_ref().and_then(|one| one.most);
+        let turn = traced.map_or(patience, |most| patience.min(most / warps + 1));
         let end = self.instructions().saturating_add(budget);
         loop {
             if shuffled {
@@ -200,7 +204,7 @@ impl<'m> Cluster<'m> {
                     // One instruction is enough to see that nothing has changed for a spinning warp.
                     _ if warp.watched.is_some_and(|watch| watch.spins) => 1,
                     true => 1 + self.random.below(256),
-                    false => patience,
+                    false => turn,
                 };
                 let Some((mut cx, warps)) = self.context(rank, writes, profiler) else {
                     continue;

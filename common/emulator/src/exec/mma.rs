@@ -129,6 +129,6 @@ impl Warp {
 
 /// The low and the high half of each word.
 #[inline(always)]
-fn halves_of(words: [u32; 4]) -> [u16; 8] {
+pub(super) fn halves_of(words: [u32; 4]) -> [u16; 8] {
     std::array::from_fn(|i| (words[i / 2] >> (16 * (i % 2))) as u16)
 }

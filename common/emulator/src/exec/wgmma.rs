@@ -6,6 +6,7 @@
 use super::block::Execution;
 use super::lane_access::{Fatal, Result};
 use super::lanes::ALL;
+use super::mma::halves_of;
 use super::warp::Warp;
 use super::warpgroup::{Descriptors, Issued, Operands, Unordered, WARPS};
 use crate::Card;
@@ -444,45 +445,57 @@ fn units(mn: u32, transposed: bool) -> impl Iterator<Item = (u32, u32)> {
 
 /// Reads the operands from shared memory; `check_operands` has checked the addresses.
 fn gather(wgmma: &Wgmma, descriptors: &Descriptors, shared: &[u32]) -> Option<Operands> {
-    let read = |bits: u64, mn: u32, operand: usize, put: &mut dyn FnMut(usize, usize, u16)| {
-        let descriptor = Descriptor::decode(bits).ok()?;
-        let (transposed, sign) = (wgmma.transposed[operand], sign(wgmma, operand));
-        for (row, k) in units(mn, transposed) {
-            let at = descriptor.unit(transposed, row, k) as usize / 4;
-            for (i, word) in shared.get(at..at + 4)?.iter().enumerate() {
-                let word = word ^ sign;
-                for (half, value) in [word as u16, (word >> 16) as u16].into_iter().enumerate() {
-                    let element = 2 * i + half;
-                    let (row, k) = (row as usize, k as usize);
-                    match transposed {
-                        true => put(row + element, k, value),
-                        false => put(row, k + element, value),
-                    }
-                }
-            }
-        }
-        Some(())
-    };
     let a = match descriptors.a {
         None => None,
         Some(bits) => {
             let mut a = Box::new([[0; 256]; WARPS]);
-            read(bits, ROWS, 0, &mut |row, k, value| {
-                a[row / 16][row % 16 * 16 + k] = value;
-            })?;
+            let [transposed, _] = wgmma.transposed;
+            for (row, k, unit) in gathered(bits, ROWS, transposed, sign(wgmma, 0), shared)? {
+                let at = row % 16 * 16 + k;
+                place(&mut a[row / 16], at, if transposed { 16 } else { 1 }, unit?);
+            }
             Some(a)
         }
     };
-    let mut b = vec![[0; 128]; wgmma.product.n as usize / 8];
-    read(
-        descriptors.b,
-        wgmma.product.n,
-        1,
-        &mut |column, k, value| {
-            b[column / 8][k * 8 + column % 8] = value;
-        },
-    )?;
+    let n = wgmma.product.n;
+    let mut b = vec![[0; 128]; n as usize / 8];
+    let [_, transposed] = wgmma.transposed;
+    for (column, k, unit) in gathered(descriptors.b, n, transposed, sign(wgmma, 1), shared)? {
+        let at = k * 8 + column % 8;
+        place(
+            &mut b[column / 8],
+            at,
+            if transposed { 1 } else { 8 },
+            unit?,
+        );
+    }
     Some(Operands { a, b })
+}
+
+/// The 16-byte units of an operand: row or column, k, and eight elements, in the direction in which they are contiguous;
+/// `None` for what is outside shared memory.
+fn gathered(
+    bits: u64,
+    mn: u32,
+    transposed: bool,
+    sign: u32,
+    shared: &[u32],
+) -> Option<impl Iterator<Item = (usize, usize, Option<[u16; 8]>)>> {
+    let descriptor = Descriptor::decode(bits).ok()?;
+    Some(units(mn, transposed).map(move |(row, k)| {
+        let at = descriptor.unit(transposed, row, k) as usize / 4;
+        let words = shared.get(at..).and_then(<[u32]>::first_chunk::<4>);
+        let unit = words.map(|words| halves_of(words.map(|word| word ^ sign)));
+        (row as usize, k as usize, unit)
+    }))
+}
+
+/// Writes eight elements to every `stride`th place, from `at` on.
+fn place(to: &mut [u16], at: usize, stride: usize, unit: [u16; 8]) {
+    let places = to.iter_mut().skip(at).step_by(stride);
+    for (to, value) in places.zip(unit) {
+        *to = value;
+    }
 }
 
 /// Counts as an H100 does, once for the four warps: one wavefront for each 128 bytes of the operands in

@@ -188,11 +188,8 @@ impl<T: Bits> Outputs<'_, T> {
             let (significand, exponent) = sums.split(self.c[i]);
             (addend[i], e[i]) = (significand, exponent.max(LOWEST));
         }
-        match format {
-            Format::F16 => self.by_floats(v, kept, &mut e, &mut sum)?,
-            Format::Bf16 | Format::Tf32 | Format::E4m3 => {
-                self.by_integers(v, kept, format, &mut e, &mut sum)?;
-            }
+        if self.by_floats(v, kept, format, &mut e, &mut sum).is_none() {
+            self.by_integers(v, kept, format, &mut e, &mut sum)?;
         }
         let mut d = [0; M * N];
         let mut subnormal = false;
@@ -222,19 +219,22 @@ impl<T: Bits> Outputs<'_, T> {
     }
 
     /// Raises each E to the largest exponent of the products, and sums the products in units of 2^(E - kept). An f32
-    /// represents the product of two f16, scaled by a power of two, exactly; its conversion to an integer truncates
-    /// toward zero, as a tensor core does.
+    /// represents the product of two factors, scaled by a power of two, exactly; its conversion to an integer truncates
+    /// toward zero, as a tensor core does. Returns `None`, and changes nothing, if a factor is so large or so small that
+    /// a product may exceed the range of f32.
     #[inline(always)]
     fn by_floats<V: Eight>(
         &self,
         v: V,
         kept: i32,
+        format: Format,
         e: &mut [i32; M * N],
         sum: &mut [i32; M * N],
     ) -> Option<()> {
         match self.b.len() / N {
-            16 => self.by_floats_of::<V, 16>(v, kept, e, sum),
-            _ => self.by_floats_of::<V, 8>(v, kept, e, sum),
+            16 => self.by_floats_of::<V, 16>(v, kept, format, e, sum),
+            8 => self.by_floats_of::<V, 8>(v, kept, format, e, sum),
+            _ => self.by_floats_of::<V, 4>(v, kept, format, e, sum),
         }
     }
 
@@ -244,13 +244,14 @@ impl<T: Bits> Outputs<'_, T> {
         &self,
         v: V,
         kept: i32,
+        format: Format,
         e: &mut [i32; M * N],
         sum: &mut [i32; M * N],
     ) -> Option<()> {
         /// Below this exponent all products are zero, and any unit is correct.
-        const LEAST: i32 = 2 * -14;
-        let a = Floats::<{ M * 16 }>::new(self.a);
-        let b = Floats::<{ 16 * N }>::new(self.b);
+        const LEAST: i32 = -2 * MODERATE;
+        let a = Floats::<{ M * 16 }>::new(format, self.a)?;
+        let b = Floats::<{ 16 * N }>::new(format, self.b)?;
         let [b_value, b_exponent] =
             [&b.value, &b.exponent].map(|all| all.as_chunks::<N>().0.first_chunk::<STEPS>());
         let (b_value, b_exponent) = (b_value?, b_exponent?);
@@ -272,7 +273,7 @@ impl<T: Bits> Outputs<'_, T> {
         Some(())
     }
 
-    /// The same for factors whose products may exceed the range of f32.
+    /// The same for any factors.
     #[inline(always)]
     fn by_integers<V: Eight>(
         &self,
@@ -318,31 +319,51 @@ fn largest<V: Eight>(v: V, addends: &[i32; N], a: &[i32], b: &[[i32; N]]) -> V::
     })
 }
 
-/// f16 factors as the bits of f32, and their exponents.
+/// The largest magnitude of an exponent with which products, and products in units of 2^(E - kept), are normal f32s.
+const MODERATE: i32 = 40;
+
+/// Factors as the bits of f32, and their exponents.
 struct Floats<const COUNT: usize> {
     value: [i32; COUNT],
     exponent: [i32; COUNT],
 }
 
 impl<const COUNT: usize> Floats<COUNT> {
+    /// `None` if an exponent is not moderate.
     #[inline(always)]
-    fn new(bits: &[impl Bits]) -> Self {
+    fn new(format: Format, bits: &[impl Bits]) -> Option<Self> {
         let mut floats = Self {
             value: [0; COUNT],
             exponent: [NONE; COUNT],
         };
+        let mut moderate = true;
         let to = floats.value.iter_mut().zip(&mut floats.exponent);
         for ((value, exponent), &bits) in to.zip(bits) {
             let bits: u32 = bits.into();
-            let (sign, magnitude) = (bits >> 15, bits & 0x7fff);
-            // Shifts exponent and mantissa left and scales by the difference of the biases, which is exact for
-            // subnormal numbers too.
-            let scaled = f32::from_bits(magnitude << 13) * f32::from_bits(0x7780_0000);
-            *value = (scaled.to_bits() | sign << 31) as i32;
-            let normal = (magnitude >> 10).max(1) as i32 - 15;
-            *exponent = if magnitude == 0 { NONE } else { normal };
+            (*value, *exponent) = match format {
+                Format::F16 => {
+                    let (sign, magnitude) = (bits >> 15, bits & 0x7fff);
+                    // Shifts exponent and mantissa left and scales by the difference of the biases, which is exact for
+                    // subnormal numbers too.
+                    let scaled = f32::from_bits(magnitude << 13) * f32::from_bits(0x7780_0000);
+                    let normal = (magnitude >> 10).max(1) as i32 - 15;
+                    let exponent = if magnitude == 0 { NONE } else { normal };
+                    ((scaled.to_bits() | sign << 31) as i32, exponent)
+                }
+                Format::Bf16 | Format::Tf32 => {
+                    let value = match format {
+                        Format::Bf16 => bits << 16,
+                        _ => bits & !0x1fff,
+                    };
+                    let normal = (value >> 23 & 0xff) as i32 - 127;
+                    let zero = value & 0x7fff_ffff == 0;
+                    moderate &= zero | (normal.abs() <= MODERATE);
+                    (value as i32, if zero { NONE } else { normal })
+                }
+                Format::E4m3 => return None,
+            };
         }
-        floats
+        moderate.then_some(floats)
     }
 }
 

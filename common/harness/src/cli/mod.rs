@@ -82,7 +82,10 @@ fn execute(rung: &Rung, arguments: &Arguments, out: &mut dyn Write) -> Result<bo
                 from_ptx: time.from_ptx,
             };
             let prediction = match &gpu {
-                None => predict::Prediction::new(rung, &settings, &target, wish)?,
+                None => {
+                    let source = choose::source(rung, &target, &settings.kernel, settings.size)?;
+                    predict::Prediction::new(rung, &settings, &target, source, wish)?
+                }
                 Some(gpu) => predict::Prediction::beside(rung, &settings, &target, gpu, wish)?,
             };
             let picture = time.timeline.as_deref();
@@ -109,6 +112,25 @@ fn execute(rung: &Rung, arguments: &Arguments, out: &mut dyn Write) -> Result<bo
     }
 }
 
+/// Runs `here`, and `beside` at the same time on one thread of its own: among the threads that rayon shares, it would wait for
+/// most of what `here` shares out.
+fn both<A, B: Send>(here: impl FnOnce() -> A, beside: impl FnOnce() -> B + Send) -> (A, Option<B>) {
+    let mut second = None;
+    let first = match rayon::ThreadPoolBuilder::new().num_threads(1).build() {
+        Ok(thread) => thread.in_place_scope(|scope| {
+            scope.spawn(|_| second = Some(beside()));
+            here()
+        }),
+        // WebAssembly has no threads.
+        Err(_) => {
+            let first = here();
+            second = Some(beside());
+            first
+        }
+    };
+    (first, second)
+}
+
 fn emulate(
     rung: &Rung,
     arguments: &Arguments,
@@ -125,16 +147,26 @@ fn emulate(
         }
         _ => None,
     };
-    let mut outcome = run::on_emulator(rung, &settings, target)?;
+    let plain = matches!(arguments.command, None | Some(Command::Run));
+    let timed = plain && !arguments.json && target.emulated() == Some(Card::H100);
+    let source = choose::source(rung, target, &settings.kernel, size)?;
+    let run = || run::on_emulator(rung, &settings, target, source.clone());
+    // It traces a launch of its own, so it can be made while the run is emulated.
+    let predict = || {
+        let wish = predict::Wish::default();
+        predict::Prediction::new(rung, &settings, target, source.clone(), wish)
+    };
+    let (outcome, prediction) = match timed {
+        true => both(run, predict),
+        false => (run(), None),
+    };
+    let mut outcome = outcome?;
     if arguments.command == Some(Command::Profile) {
         outcome.bound = Some(run::bound(rung, &settings, target, gpu.as_ref())?);
     }
     let right = outcome.verification.ok();
-    let plain = matches!(arguments.command, None | Some(Command::Run));
-    if plain && right && !arguments.json && target.emulated() == Some(Card::H100) {
-        let prediction =
-            predict::Prediction::new(rung, &settings, target, predict::Wish::default());
-        outcome.predicted = Some(prediction.map_err(|error| error.to_string()));
+    if right {
+        outcome.predicted = prediction.map(|made| made.map_err(|error| error.to_string()));
     }
     let findings = settings
         .emulator

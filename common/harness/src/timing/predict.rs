@@ -428,15 +428,20 @@ impl AnyLaunch<'_> {
 }
 
 impl Prediction {
-    /// Of the rung's kernel at the size of these settings.
+    /// Of the rung's kernel, compiled to `source`, at the size of these settings.
     ///
     /// # Errors
     /// If the kernel goes wrong on the emulator.
-    pub fn new(rung: &Rung, settings: &Settings, target: &Target, wish: Wish) -> Result<Self> {
+    pub fn new(
+        rung: &Rung,
+        settings: &Settings,
+        target: &Target,
+        source: Source,
+        wish: Wish,
+    ) -> Result<Self> {
         let no = |why: String| Error::NoPrediction(settings.size, why);
         let card = Card::H200.with(&settings.constants);
         let card = card.map_err(|error| no(error.to_string()))?;
-        let source = choose::source(rung, target, &settings.kernel, settings.size)?;
         let mut host = Host::new(rung, settings, target, Some(source))?;
         let kernel = host.compile("gemm")?;
         let run = |host: &mut Host, resident| {
@@ -466,7 +471,8 @@ impl Prediction {
         gpu: &Target,
         wish: Wish,
     ) -> Result<Self> {
-        let mut prediction = Self::new(rung, settings, target, wish)?;
+        let source = choose::source(rung, target, &settings.kernel, settings.size)?;
+        let mut prediction = Self::new(rung, settings, target, source, wish)?;
         let outcome = run::on_gpu(rung, settings, gpu, Some(Effort::Run))?;
         if !outcome.verification.ok() {
             let why = format!(
