@@ -20,7 +20,7 @@ const TARGET: &str = "wasm32-unknown-unknown";
 const SCRIPT: &str = "book/src/live/module.js";
 
 /// A module that a reader waits for: bytes, packed by gzip.
-const MOST_BYTES: usize = 800_000;
+const MOST_BYTES: usize = 750_000;
 
 /// What of WebAssembly the module may use: all current browsers have it.
 const FEATURES: [&str; 8] = [
@@ -32,6 +32,19 @@ const FEATURES: [&str; 8] = [
     "--enable-mutable-globals",
     "--enable-multivalue",
     "--enable-reference-types",
+];
+
+/// How wasm-opt makes it small, and easy to pack: a function of one caller stays apart, where its locals have short names, and
+/// beside its neighbours, which are like it. No data is in the first KB of memory, which is the end of the stack.
+const PASSES: [&str; 8] = [
+    "-Oz",
+    "--one-caller-inline-max-function-size=20",
+    "--low-memory-unused",
+    "--merge-similar-functions",
+    "--reorder-functions-by-name",
+    "--strip-debug",
+    "--strip-producers",
+    "--strip-target-features",
 ];
 
 /// Makes the module and writes the script.
@@ -83,10 +96,12 @@ fn script_of(root: &Path) -> Result<String> {
     Ok(text)
 }
 
-/// Packed by gzip, 4% smaller than by the program gzip. Five iterations would take seconds more and save 0.1%.
+/// Packed by gzip, 4% smaller than by the program gzip. Up to 60 blocks in place of 15 save 0.5%; three iterations
+/// would save 0.2% more. Without a limit on blocks it would be 1.8% larger.
 fn packed(module: &[u8]) -> Result<Vec<u8>> {
     let options = zopfli::Options {
         iteration_count: NonZeroU64::MIN,
+        maximum_block_splits: 60,
         ..zopfli::Options::default()
     };
     let mut packed = Vec::new();
@@ -175,9 +190,7 @@ fn compile(root: &Path) -> Result<PathBuf> {
 fn optimise(module: &Path, small: &Path) -> Result<()> {
     let program = wasm_opt();
     let mut optimise = Command::new(&program);
-    optimise
-        .args(FEATURES)
-        .args(["-Os", "--strip-debug", "--strip-producers"]);
+    optimise.args(FEATURES).args(PASSES);
     optimise.arg(module).arg("-o").arg(small);
     let done = optimise.status().with_context(|| {
         format!(
