@@ -84,6 +84,31 @@
     return `f16 ${f16(word & 0xffff)}, ${f16(word >>> 16)}`;
   }
 
+  /** A row of the table of operands: which register it is, and what it means. */
+  function describe(ask, model, at, lane) {
+    const { i, w } = model.steps[at];
+    const { ptx } = model.instructions[i];
+    const opcode = model.opcodes[i];
+    if (!opcode.startsWith("wgmma.wait_group")) {
+      return (operand, digits) => [nameOf(opcode, ptx, operand), meaningOf(model, opcode, operand, digits)];
+    }
+    const accumulators = steps.accumulatorsOf(model, at);
+    const thread = 32 * (w % 4) + lane;
+    const places = new Map();
+    const placesOf = (shape) => {
+      if (!places.has(shape)) places.set(shape, ask({ ask: "fragment", shape, operand: "c" }).at[thread]);
+      return places.get(shape);
+    };
+    return ([, number], digits) => {
+      const { register, number: own, shape, type } = accumulators[number];
+      const isPacked = type === "f16";
+      const [row, column] = placesOf(shape.replace(/k\d+$/, "k16"))[isPacked ? 2 * own : own];
+      const word = parseInt(digits, 16);
+      const value = isPacked ? `f16 ${f16(word & 0xffff)}, ${f16(word >>> 16)}` : type === "s32" ? `${word | 0}` : `f32 ${f32(word)}`;
+      return [register, `${value}: row ${row}, column ${column}`];
+    };
+  }
+
   // ---- The page ---------------------------------------------------------------------------------------
 
   function start(root, ask) {
@@ -98,11 +123,20 @@
     let running = null;
     let timer = null;
     let word = null;
+    /** What the address asks for and is not there, as a sentence. */
+    let missing = "";
 
     function read() {
-      const found = ui.merged(place.usual, place.read(), { rung: names, by: ["line", "instruction"], view: ["writer", "touched"] });
-      if (!Object.hasOwn(kernels, found.kernel)) found.kernel = "";
-      else found.rung = kernels[found.kernel].rung;
+      const asked = place.read();
+      const found = ui.merged(place.usual, asked, { rung: names, by: ["line", "instruction"], view: ["writer", "touched"] });
+      const variant = Object.hasOwn(kernels, found.kernel) ? kernels[found.kernel] : null;
+      const unknown = [
+        ...(found.kernel !== "" && !variant ? [`kernel ${found.kernel}`] : []),
+        ...(asked.rung !== undefined && asked.rung !== found.rung ? [`rung ${asked.rung}`] : []),
+      ];
+      missing = unknown.length === 0 ? "" : `There is no ${unknown.join(" and no ")}: this is the kernel of rung ${found.rung}.`;
+      if (variant) found.rung = variant.rung;
+      else found.kernel = "";
       if (!/^\d{1,4}x\d{1,4}x\d{1,4}$/.test(found.size)) found.size = "";
       found.lane = Math.min(Math.max(found.lane, 0), 31);
       found.step = Math.max(found.step, 0);
@@ -197,6 +231,7 @@
 
     function choose(change) {
       state = { ...state, ...change, step: 0, at: "" };
+      missing = "";
       const name = document.activeElement?.name;
       load();
       if (name) controls.querySelector(`[name="${name}"]`)?.focus();
@@ -219,7 +254,7 @@
       const words = ["cargo", "run", "-p", `rung${rung}`, "--", "--size", sizeOf(state), ...(file ? ["--kernel", file] : [])];
       const mine = live.run({ ask: "steps", words, most: MOST }, { bundles });
       running = mine;
-      let error = "";
+      let error = missing;
       try {
         const [answer, files] = await Promise.all([mine.answer, live.files([folder])]);
         if (running !== mine) return;
@@ -242,10 +277,14 @@
       }
       bar.hidden = true;
       stop.disabled = true;
+      complain(error);
+      root.removeAttribute("aria-busy");
+    }
+
+    function complain(error) {
       const alert = controls.querySelector("[role=alert]");
       alert.textContent = error;
       alert.hidden = error === "";
-      root.removeAttribute("aria-busy");
     }
 
     // ---- Moving -----------------------------------------------------------------------------------------
@@ -330,7 +369,7 @@
       drawFinding(first);
       drawLines(now, step);
       drawMap(now);
-      drawOperands(step, instruction);
+      drawOperands(step);
       drawWarps(now, step);
       drawWaits(now);
     }
@@ -464,24 +503,24 @@
       return answer;
     }
 
-    function drawOperands(step, { ptx }) {
-      const opcode = model.opcodes[step.i];
+    function drawOperands(step) {
       const isIn = step.a >>> state.lane & 1;
       if (!step.operands || !isIn) {
         redraw(operands, h("p", { class: "ia-key" }, !step.operands
-          ? "Shown for loads, stores, ldmatrix, stmatrix, mma and copies." : `Lane ${state.lane} takes no part in this step.`));
+          ? "Shown for loads, stores, ldmatrix, stmatrix, mma, wgmma and its waits, and copies." : `Lane ${state.lane} takes no part in this step.`));
         return;
       }
-      redraw(operands, h("div", { class: "ia-scroll", tabindex: 0, role: "region", "aria-label": `operands of lane ${state.lane}` },
+      const described = describe(ask, model, state.step, state.lane);
+      redraw(operands, h("div", { class: "ia-scroll st-long", tabindex: 0, role: "region", "aria-label": `operands of lane ${state.lane}` },
         h("table", { class: "st-operands" },
           h("thead", {}, h("tr", {}, ["", "in PTX", `lane ${state.lane} holds`, ""].map((one) => h("th", { scope: "col" }, one)))),
           h("tbody", {}, step.operands.map((operand) => {
             const digits = steps.digitsOf(operand, state.lane);
             const [role, number] = operand;
             const several = step.operands.filter(([other]) => other === role).length > 1;
+            const [register, meaning] = described(operand, digits);
             return h("tr", {}, h("th", { scope: "row" }, `${role}${several ? ` ${number}` : ""}`),
-              h("td", {}, h("code", {}, nameOf(opcode, ptx, operand))), h("td", {}, h("code", {}, `0x${digits}`)),
-              h("td", {}, meaningOf(model, opcode, operand, digits)));
+              h("td", {}, h("code", {}, register)), h("td", {}, h("code", {}, `0x${digits}`)), h("td", {}, meaning));
           })))));
     }
 
@@ -532,7 +571,10 @@
       state = read();
       const isSame = model && ["rung", "kernel", "size"].every((name) => before[name] === state[name]);
       if (!isSame || state.at !== "") load().then(show);
-      else draw();
+      else {
+        complain(missing);
+        draw();
+      }
     });
     root.setAttribute("aria-busy", "true");
     live.files([EDITS]).then((files) => {

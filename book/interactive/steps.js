@@ -179,6 +179,23 @@
     };
   }
 
+  /**
+   * The accumulators that a `wgmma.wait_group` completes, in the engine's order, each once: of each register its name in PTX, where
+   * the text is not cut off before it, its number in the accumulator, the shape and the type.
+   */
+  function accumulatorsOf(model, at) {
+    const { w } = model.steps[at];
+    const inFlight = (step) => stateAt(model, step).inFlight.filter((one) => one.what === "wgmma" && one.w === w);
+    const left = new Set(inFlight(at).map(({ step }) => step));
+    const completed = inFlight(at - 1).filter(({ step }) => !left.has(step)).map(({ step }) => model.instructions[model.steps[step].i].ptx);
+    const accumulators = new Map(completed.map((ptx) => [ptx.match(/\{[^}]*/)[0], ptx]));
+    return [...accumulators.values()].flatMap((ptx) => {
+      const [, shape, columns, type] = opcodeOf(ptx).match(/\.(m64n(\d+)k\d+)\.(\w+)/);
+      const names = ptx.slice(ptx.indexOf("{")).match(/%\w+(?=\s*[,}])/g);
+      return range(Number(columns) / (type === "f16" ? 4 : 2)).map((number) => ({ register: names[number] ?? "", number, shape, type }));
+    });
+  }
+
   /** The words that a step loads or stores, for each lane. */
   function wordsOf({ accesses }, step) {
     const { offsets, bytes } = accesses[step] ?? { offsets: [], bytes: 0 };
@@ -213,5 +230,5 @@
     return all[Number(number) - 1] ?? null;
   }
 
-  Object.assign(globalThis.gemm, { steps: { modelOf, stateAt, touchedAt, wordsOf, isBarrier, findingOf, placeOf, digitsOf, lanesOf } });
+  Object.assign(globalThis.gemm, { steps: { modelOf, stateAt, touchedAt, wordsOf, isBarrier, findingOf, placeOf, digitsOf, lanesOf, accumulatorsOf } });
 })();

@@ -2,6 +2,7 @@
 use std::io::Write;
 use std::process::{Command, Stdio};
 
+use half::f16;
 use serde_json::{Value, json};
 
 /// The engine's answer, from the committed PTX.
@@ -104,7 +105,42 @@ fn operands_and_copies_of_a_rung() {
     assert_eq!((landed.len(), &landed), (3, &sent));
 }
 
-/// The first finding has a step, at the line that it names or after it, even if it stops the launch.
+/// What `wgmma.wait_group` completes is what the warp then rounds and stores, lane by lane.
+#[test]
+fn accumulators_that_a_wait_completes() {
+    let answer = steps("rung10_wgmma", &["--size", "128x128x128"]);
+    let all = list(&answer, "steps");
+    let words = |operand: &Value| -> Vec<u32> {
+        let digits = operand[3].as_str().expect("digits");
+        let lanes = (0..32).map(|lane| &digits[8 * lane..8 * lane + 8]);
+        lanes
+            .map(|word| u32::from_str_radix(word, 16).expect("digits"))
+            .collect()
+    };
+    for warp in 0..4 {
+        let of_warp: Vec<&Value> = all.iter().filter(|step| step["w"] == warp).collect();
+        let is_wait = |step: &&Value| ptx(&answer, step).starts_with("wgmma.wait_group");
+        let wait = of_warp.iter().rposition(is_wait).expect("a wait");
+        let sums: Vec<_> = list(of_warp[wait], "operands").iter().map(words).collect();
+        let stores = of_warp[wait..]
+            .iter()
+            .filter(|step| ptx(&answer, step).starts_with("st.shared"));
+        let stored: Vec<_> = stores
+            .map(|step| words(&list(step, "operands")[1]))
+            .collect();
+        let rounded = sums.chunks(2).map(|pair| {
+            let half = |word: u32| u32::from(f16::from_f32(f32::from_bits(word)).to_bits());
+            let lanes = pair[0].iter().zip(&pair[1]);
+            lanes
+                .map(|(&low, &high)| half(low) | half(high) << 16)
+                .collect::<Vec<_>>()
+        });
+        assert_eq!(sums.len(), 128);
+        assert_eq!(rounded.collect::<Vec<_>>(), stored, "warp {warp}");
+    }
+}
+
+/// The finding that is seen first has its step, at a line that it names or behind it; also where it stops the launch.
 #[test]
 fn the_first_finding_has_its_step() {
     for (package, kernel, start, size) in [

@@ -7,13 +7,11 @@
 use std::env;
 use std::fmt::Write as _;
 use std::fs;
-use std::io::Write as _;
+use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
-use flate2::Compression;
-use flate2::write::GzEncoder;
 
 /// The compilation target.
 const TARGET: &str = "wasm32-unknown-unknown";
@@ -21,8 +19,8 @@ const TARGET: &str = "wasm32-unknown-unknown";
 /// The path of the committed script.
 const SCRIPT: &str = "book/src/live/module.js";
 
-/// The size limit in bytes, compressed with gzip, since readers wait for it.
-const MOST_BYTES: usize = 950_000;
+/// A module that a reader waits for: bytes, packed by gzip.
+const MOST_BYTES: usize = 750_000;
 
 /// WebAssembly features that the module may use; all current browsers have them.
 const FEATURES: [&str; 8] = [
@@ -36,7 +34,20 @@ const FEATURES: [&str; 8] = [
     "--enable-reference-types",
 ];
 
-/// Compiles the module and writes the script.
+/// How wasm-opt makes it small, and easy to pack: a function of one caller stays apart, where its locals have short names, and
+/// beside its neighbours, which are like it. No data is in the first KB of memory, which is the end of the stack.
+const PASSES: [&str; 8] = [
+    "-Oz",
+    "--one-caller-inline-max-function-size=20",
+    "--low-memory-unused",
+    "--merge-similar-functions",
+    "--reorder-functions-by-name",
+    "--strip-debug",
+    "--strip-producers",
+    "--strip-target-features",
+];
+
+/// Makes the module and writes the script.
 ///
 /// # Errors
 /// If there is no toolchain for the target, or the module is too large.
@@ -68,9 +79,7 @@ fn script_of(root: &Path) -> Result<String> {
         optimise(&made, &small)?;
     }
     let module = fs::read(&small).with_context(|| format!("cannot read {}", small.display()))?;
-    let mut packer = GzEncoder::new(Vec::new(), Compression::best());
-    packer.write_all(&module)?;
-    let packed = packer.finish()?;
+    let packed = packed(&module)?;
     let text = format!(
         "// The crate `live` as WebAssembly, packed by gzip, in base64. Made by `cargo book wasm`.\n\
          globalThis.gemm.live.arrived(\"module\", \"{}\");\n",
@@ -87,7 +96,20 @@ fn script_of(root: &Path) -> Result<String> {
     Ok(text)
 }
 
-/// Whether a file was made from another one by this program.
+/// Packed by gzip, 4% smaller than by the program gzip. Up to 60 blocks in place of 15 save 0.5%; three iterations
+/// would save 0.2% more. Without a limit on blocks it would be 1.8% larger.
+fn packed(module: &[u8]) -> Result<Vec<u8>> {
+    let options = zopfli::Options {
+        iteration_count: NonZeroU64::MIN,
+        maximum_block_splits: 60,
+        ..zopfli::Options::default()
+    };
+    let mut packed = Vec::new();
+    zopfli::compress(options, zopfli::Format::Gzip, module, &mut packed)?;
+    Ok(packed)
+}
+
+/// Whether a file was made from the other by this program.
 fn is_newer(made: &Path, from: &Path) -> bool {
     let time = |path: &Path| fs::metadata(path).and_then(|found| found.modified()).ok();
     let program = env::current_exe().ok();
@@ -169,9 +191,7 @@ fn compile(root: &Path) -> Result<PathBuf> {
 fn optimise(module: &Path, small: &Path) -> Result<()> {
     let program = wasm_opt();
     let mut optimise = Command::new(&program);
-    optimise
-        .args(FEATURES)
-        .args(["-Os", "--strip-debug", "--strip-producers"]);
+    optimise.args(FEATURES).args(PASSES);
     optimise.arg(module).arg("-o").arg(small);
     let done = optimise.status().with_context(|| {
         format!(

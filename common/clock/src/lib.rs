@@ -26,7 +26,7 @@ mod simulate;
 mod stall;
 mod timeline;
 
-pub use card::{Bytes, Card, Interval, Latency, OwnClock, Queue};
+pub use card::{BadConstant, Bytes, Card, Interval, Latency, OwnClock, Queue};
 pub use class::{Class, Does, PIPES, Pipe};
 pub use launch::{Estimate, Launch, LaunchError};
 pub use listed::Listed;

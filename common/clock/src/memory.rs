@@ -63,7 +63,7 @@ impl std::ops::AddAssign for MemoryBusy {
 
 impl Memory {
     pub fn new(card: &Card, shared_bytes: u32, sharing: Sharing) -> Self {
-        let bytes = card.queue.l1_bytes.saturating_sub(shared_bytes);
+        let bytes = (card.queue.l1_bytes as u32).saturating_sub(shared_bytes);
         let sets = (bytes as usize / 128 / WAYS).max(1);
         Self {
             sharing,

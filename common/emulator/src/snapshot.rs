@@ -83,7 +83,7 @@ pub struct OperandSnapshot {
     /// Lanes whose guard was true.
     pub active: u32,
     /// The operands that it read, with their values before, then those that it wrote, with their values after.
-    /// Results of `wgmma` are not included, because it writes them later.
+    /// Results of `wgmma` are those of the `wgmma.wait_group` that completes it.
     pub operands: Vec<Operand>,
 }
 

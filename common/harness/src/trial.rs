@@ -196,7 +196,7 @@ impl Trial {
         };
         let no = |why| Error::NotPredicted(on.size.to_string(), why);
         let called = self.kernel.source.file.clone();
-        let card = clock::Card::h200().map_err(|error| no(error.to_string()))?;
+        let card = clock::Card::H200;
         let timed = predict::of_host(
             &mut host,
             &self.kernel,

@@ -366,7 +366,7 @@ fn of_one_sm(record: &Record, kernel: &str, threads: u32) -> f64 {
 
 #[test]
 fn constants_follow_from_the_recordings() {
-    let card = Card::h200().expect("the card that was compiled in");
+    let card = Card::H200;
     let record = Record::new();
     let mut wrong = Vec::new();
     for (name, constant, recorded, tolerance) in derived(&record, &card) {
@@ -402,7 +402,7 @@ fn shared_boxes(record: &Record, card: &Card, kernel: &str) -> Vec<(f64, f64)> {
 /// Neighbours are in one GPC, blocks far from each other are not.
 #[test]
 fn sms_of_a_gpc_share_what_they_read() {
-    let card = Card::h200().expect("the card that was compiled in");
+    let card = Card::H200;
     let record = Record::new();
     for (kernel, most, worst) in [("tma/strided", 0.05, 0.31), ("tma/neighbours", 0.12, 0.35)] {
         let boxes = shared_boxes(&record, &card, kernel);

@@ -91,6 +91,22 @@ fn texts(page: &mut Page<'_>, selector: &str) -> Value {
     .expect(selector)
 }
 
+/// The operands on the page are those of the lane.
+fn holds(page: &mut Page<'_>, steps: &Steps, at: usize, lane: usize) {
+    let operands = steps.all()[at]["operands"].as_array();
+    let held = operands.into_iter().flatten().map(|operand| {
+        let bytes = operand[2].as_u64().expect("bytes") as usize;
+        let digits = operand[3].as_str().expect("digits");
+        format!("0x{}", &digits[2 * bytes * lane..2 * bytes * (lane + 1)])
+    });
+    let held: Vec<String> = held.collect();
+    assert_eq!(
+        texts(page, ".st-operands td:nth-child(3)"),
+        json!(held),
+        "{at}"
+    );
+}
+
 /// Memory, warps, operands and banks on the page are those of the native steps.
 fn is_at(page: &mut Page<'_>, native: &mut Native, steps: &Steps, at: usize, lane: usize) {
     assert_eq!(step(page), at);
@@ -134,21 +150,9 @@ fn is_at(page: &mut Page<'_>, native: &mut Native, steps: &Steps, at: usize, lan
     let line =
         page.evaluate("Number(document.querySelector('.st-code [aria-current]').dataset.line)");
     assert_eq!(line.expect("a line"), steps.instruction(at)["line"], "{at}");
-    // The registers of the lane.
-    let one = &steps.all()[at];
-    let operands = one["operands"].as_array();
-    let held = operands.into_iter().flatten().map(|operand| {
-        let bytes = operand[2].as_u64().expect("bytes") as usize;
-        let digits = operand[3].as_str().expect("digits");
-        format!("0x{}", &digits[2 * bytes * lane..2 * bytes * (lane + 1)])
-    });
-    let held: Vec<String> = held.collect();
-    assert_eq!(
-        texts(page, ".st-operands td:nth-child(3)"),
-        json!(held),
-        "{at}"
-    );
-    // Its accesses to the banks.
+    holds(page, steps, at, lane);
+    // What it asks of the banks.
+    let operands = steps.all()[at]["operands"].as_array();
     let ptx = steps.ptx(at);
     if let Some(op) = ["ld", "st"]
         .into_iter()
@@ -383,7 +387,87 @@ fn copies_land_and_end_a_phase() {
     no_problems(&mut page);
 }
 
-/// From disk, on a phone, in light and dark, without motion; and without WebAssembly.
+/// A `wgmma.wait_group` completes accumulators: the registers that the instructions name, with their places in the tile.
+#[test]
+fn accumulators_that_a_wait_completes() {
+    let Some((mut chromium, server)) = reader() else {
+        return;
+    };
+    let words = "cargo run -p rung10_wgmma -- --size 128x128x128";
+    let steps = Steps::of(&mut Native::start(), words);
+    let link = "stepper.html#rung=10_wgmma&by=instruction&lane=5&at=wgmma.wait_group";
+    let mut page = open(&mut chromium, &server, link);
+    let at = step(&mut page);
+    assert!(steps.ptx(at).starts_with("wgmma.wait_group"));
+    let of_warp = (0..at).filter(|&one| steps.warp(one) == steps.warp(at));
+    let mut accumulators: Vec<Vec<&str>> = Vec::new();
+    for one in of_warp.filter(|&one| steps.ptx(one).starts_with("wgmma.mma_async")) {
+        let names = steps.ptx(one).split(['{', '}']).nth(1).expect("registers");
+        let mut names: Vec<&str> = names.split(',').map(str::trim).collect();
+        // Long PTX is cut off.
+        if !steps.ptx(one).contains('}') {
+            names.pop();
+        }
+        names.resize(64, "");
+        if !accumulators.contains(&names) {
+            accumulators.push(names);
+        }
+    }
+    assert_eq!(accumulators.len(), 2);
+    assert_eq!(
+        texts(&mut page, ".st-operands td:nth-child(2)"),
+        json!(accumulators.concat())
+    );
+    holds(&mut page, &steps, at, 5);
+    let request = json!({ "ask": "fragment", "shape": "m64n128k16", "operand": "c" });
+    let fragment = Native::start().ask(&request);
+    let thread = 32 * steps.warp(at) as usize + 5;
+    let shown = texts(&mut page, ".st-operands td:nth-child(4)");
+    for (number, shown) in shown.as_array().expect("texts").iter().enumerate() {
+        let place = &fragment["at"][thread][number % 64];
+        let place = format!(": row {}, column {}", place[0], place[1]);
+        let shown = shown.as_str().expect("a text");
+        assert!(
+            shown.starts_with("f32 ") && shown.ends_with(&place),
+            "{number}: {shown}, not {place}"
+        );
+    }
+    no_problems(&mut page);
+}
+
+/// An address that asks for a kernel or a rung that is not there is answered in words.
+#[test]
+fn a_kernel_that_is_not_there() {
+    let Some((mut chromium, server)) = reader() else {
+        return;
+    };
+    let link = "stepper.html#rung=04_mma&kernel=of_nobody";
+    let mut page = open(&mut chromium, &server, link);
+    settled(&mut page);
+    let said = |page: &mut Page<'_>| texts(page, ".ia-controls [role=alert]:not([hidden])");
+    assert_eq!(
+        said(&mut page),
+        json!(["There is no kernel of_nobody: this is the kernel of rung 04_mma."])
+    );
+    page.evaluate("location.hash = 'rung=99_nothing'")
+        .expect("an address");
+    page.wait_until(
+        "document.querySelector('.ia-controls [role=alert]').textContent.includes('99_nothing')",
+    )
+    .expect("another answer");
+    settled(&mut page);
+    assert_eq!(
+        said(&mut page),
+        json!(["There is no rung 99_nothing: this is the kernel of rung 02_smem."])
+    );
+    // Whoever chooses is asked for nothing that is missing.
+    page.choose("[name=rung]", "04_mma").expect("a rung");
+    settled(&mut page);
+    assert_eq!(said(&mut page), json!([]));
+    no_problems(&mut page);
+}
+
+/// From disk, on a phone, in the light and the dark, without motion; and where WebAssembly is missing.
 #[test]
 fn links_to_steps_from_disk() {
     let Some((mut chromium, _server)) = reader() else {

@@ -261,7 +261,7 @@ ret;
         let module = context.load_module(PTX).expect("a module");
         let function = module.function("k").expect("a kernel");
         let instructions = function.instructions().to_vec();
-        let card = Card::h200().expect("a card");
+        let card = Card::H200;
         (Listed::new(PTX, &instructions, &card), instructions)
     }
 

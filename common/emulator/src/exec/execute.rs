@@ -7,14 +7,16 @@ use super::warp::Warp;
 use crate::op::{B32Op, B64Op, Compare, LaneOp, Logic};
 
 impl Warp {
-    /// Executes an operation independently in each active lane.
-    #[inline(always)]
-    pub(super) fn execute<const SANITIZE: bool>(
+    /// Executes an operation independently in each active lane. In WebAssembly, which is downloaded, there is one copy of it.
+    #[cfg_attr(target_family = "wasm", inline(never))]
+    #[cfg_attr(not(target_family = "wasm"), inline(always))]
+    pub(super) fn execute(
         &mut self,
         op: &LaneOp,
         pc: usize,
         mask: u32,
         cx: &mut Execution<'_>,
+        sanitize: bool,
     ) -> Result<(), Fatal> {
         if mask == 0 {
             return Ok(());
@@ -136,8 +138,12 @@ impl Warp {
             LaneOp::AsyncCopy(ref copy) => return self.copy_async(copy, pc, mask, cx),
             LaneOp::AsyncCommit => self.commit_async(mask),
             LaneOp::AsyncWait { pending } => self.wait_async(pending, pc, mask, cx),
-            LaneOp::Load(ref access) => return self.load::<SANITIZE>(access, pc, mask, cx),
-            LaneOp::Store(ref access) => return self.store::<SANITIZE>(access, pc, mask, cx),
+            LaneOp::Load(ref access) if sanitize => return self.load::<true>(access, pc, mask, cx),
+            LaneOp::Load(ref access) => return self.load::<false>(access, pc, mask, cx),
+            LaneOp::Store(ref access) if sanitize => {
+                return self.store::<true>(access, pc, mask, cx);
+            }
+            LaneOp::Store(ref access) => return self.store::<false>(access, pc, mask, cx),
             LaneOp::Atomic(ref access) => return self.atomic(access, pc, mask, cx),
             LaneOp::Cold(ref op) => return self.execute_cold(op, pc, mask, cx),
         }

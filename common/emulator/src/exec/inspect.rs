@@ -55,6 +55,12 @@ impl Warp {
     #[inline(never)]
     pub(super) fn inspect(&self, pc: u32, active: u32, cx: &mut Execution<'_>) {
         let op = &cx.machine.program.ops[pc as usize];
+        let accumulators = match &op.code {
+            Code::Matrix(MatrixOp::Wgmma(WgmmaOp::Wait { pending, .. })) => {
+                self.accumulators_waited_for(*pending, cx)
+            }
+            _ => Vec::new(),
+        };
         let Some(inspector) = cx
             .profiler
             .tracer
@@ -88,7 +94,8 @@ impl Warp {
             inspector.keep_shared(warp, words.skip(SHARED_BASE as usize));
         }
         if due.operands || of_step {
-            let operands = operands(&op.code);
+            let mut operands = operands(&op.code);
+            operands.defs.extend(named("d", &accumulators));
             if of_step && operands.is_empty() {
                 return;
             }

@@ -1,6 +1,4 @@
 //! The interpreter's loop, which runs one warp until it must wait.
-use pulp::{Simd, WithSimd};
-
 use super::block::Execution;
 use super::warp::{Split, State, Warp};
 use super::warp_sync::{Arrival, Pause, Synced};
@@ -23,69 +21,68 @@ pub(super) enum Stop {
 }
 
 /// Runs a warp for about `budget` instructions, with the vector instructions that this CPU has.
+#[cfg(not(target_family = "wasm"))]
 pub(super) fn run(warp: &mut Warp, cx: &mut Execution<'_>, budget: u64) -> Stop {
+    let arch = cx.machine.arch;
     if cx.machine.options.sanitize {
-        dispatch(Interpreter::<true> { warp, cx, budget })
+        arch.dispatch(Interpreter::<true> { warp, cx, budget })
     } else {
-        dispatch(Interpreter::<false> { warp, cx, budget })
+        arch.dispatch(Interpreter::<false> { warp, cx, budget })
     }
 }
 
-#[cfg(not(target_family = "wasm"))]
-fn dispatch<const SANITIZE: bool>(interpreter: Interpreter<'_, '_, SANITIZE>) -> Stop {
-    interpreter.cx.machine.arch.dispatch(interpreter)
-}
-
-/// WebAssembly has only the vector instructions that it was compiled for, so there is nothing to select at run time,
-/// and this is the largest function of the module.
+/// WebAssembly has only the vector instructions that it was compiled for, and is downloaded: there is one copy of the interpreter.
 #[cfg(target_family = "wasm")]
-fn dispatch<const SANITIZE: bool>(interpreter: Interpreter<'_, '_, SANITIZE>) -> Stop {
-    interpreter.with_simd(pulp::Scalar::new())
+pub(super) fn run(warp: &mut Warp, cx: &mut Execution<'_>, budget: u64) -> Stop {
+    let sanitize = cx.machine.options.sanitize;
+    interpret(warp, cx, budget, sanitize)
 }
 
+#[cfg(not(target_family = "wasm"))]
 struct Interpreter<'a, 'b, const SANITIZE: bool> {
     warp: &'a mut Warp,
     cx: &'a mut Execution<'b>,
     budget: u64,
 }
 
-impl<const SANITIZE: bool> WithSimd for Interpreter<'_, '_, SANITIZE> {
+#[cfg(not(target_family = "wasm"))]
+impl<const SANITIZE: bool> pulp::WithSimd for Interpreter<'_, '_, SANITIZE> {
     type Output = Stop;
 
     #[inline(always)]
-    fn with_simd<S: Simd>(self, _simd: S) -> Stop {
-        let end = self.warp.clock.saturating_add(self.budget);
-        if let Some(tracer) = &mut self.cx.profiler.tracer {
-            tracer.enter(
-                self.cx.block.index,
-                self.cx.rank as u32,
-                self.warp.index as u32,
-            );
-        }
-        loop {
-            let Some(next) = self
-                .warp
-                .splits
-                .iter()
-                .position(|split| split.state == State::Ready)
-            else {
-                if self.warp.waits_outside() {
-                    return Stop::Blocked;
-                }
-                if self.warp.report_divergent_barrier(self.cx) {
-                    return Stop::Fatal;
-                }
-                if self.warp.alive != 0 && self.warp.has_joining() {
-                    self.warp.release_joins();
-                    continue;
-                }
+    fn with_simd<S: pulp::Simd>(self, _simd: S) -> Stop {
+        interpret(self.warp, self.cx, self.budget, SANITIZE)
+    }
+}
+
+#[inline(always)]
+fn interpret(warp: &mut Warp, cx: &mut Execution<'_>, budget: u64, sanitize: bool) -> Stop {
+    let end = warp.clock.saturating_add(budget);
+    if let Some(tracer) = &mut cx.profiler.tracer {
+        tracer.enter(cx.block.index, cx.rank as u32, warp.index as u32);
+    }
+    loop {
+        let Some(next) = warp
+            .splits
+            .iter()
+            .position(|split| split.state == State::Ready)
+        else {
+            if warp.waits_outside() {
                 return Stop::Blocked;
-            };
-            // Round robin: each split gets its turn, even if others wait.
-            let split = self.warp.splits.remove(next);
-            if let Some(stop) = self.warp.run_split::<SANITIZE>(split, self.cx, end) {
-                return stop;
             }
+            if warp.report_divergent_barrier(cx) {
+                return Stop::Fatal;
+            }
+            if warp.alive != 0 && warp.has_joining() {
+                warp.release_joins();
+                continue;
+            }
+            return Stop::Blocked;
+        };
+        // Round robin: each split gets its turn, even if others wait.
+        let split = warp.splits.remove(next);
+        if let Some(stop) = warp.run_split(split, cx, end, sanitize) {
+            return stop;
         }
     }
 }
@@ -93,11 +90,12 @@ impl<const SANITIZE: bool> WithSimd for Interpreter<'_, '_, SANITIZE> {
 impl Warp {
     /// Runs one split until it ends, waits or has used its budget. `None`: choose another split.
     #[inline(always)]
-    fn run_split<const SANITIZE: bool>(
+    fn run_split(
         &mut self,
         split: Split,
         cx: &mut Execution<'_>,
         end: u64,
+        sanitize: bool,
     ) -> Option<Stop> {
         let program = cx.machine.program;
         let Split {
@@ -137,10 +135,10 @@ impl Warp {
                 tracer.execute(op.instruction, active);
                 self.inspect(pc, active, cx);
             }
-            if SANITIZE && active != 0 && !program.watched.is_empty() {
+            if sanitize && active != 0 && !program.watched.is_empty() {
                 self.touch(pc, active, cx);
             }
-            if SANITIZE && program.flows.get(pc as usize).is_some_and(Option::is_some) {
+            if sanitize && program.flows.get(pc as usize).is_some_and(Option::is_some) {
                 self.trace(pc, mask, active, cx);
             }
             match &op.code {
@@ -282,10 +280,8 @@ impl Warp {
                     }
                 }
                 Code::Lane(op) => {
-                    if self
-                        .execute::<SANITIZE>(op, pc as usize, active, cx)
-                        .is_err()
-                    {
+                    let done = self.execute(op, pc as usize, active, cx, sanitize);
+                    if done.is_err() {
                         return Some(Stop::Fatal);
                     }
                 }

@@ -57,6 +57,22 @@ impl Warpgroup {
         self.queue.get_mut(at as usize)
     }
 
+    /// How many `wgmma` have landed in a warp when its wait for all groups but the latest `pending` ends; `None` if no
+    /// group is waited for.
+    pub fn end_of_wait(&self, warp: usize, pending: u32) -> Option<u64> {
+        let commits = &self.commits[warp];
+        let waited_for = commits.len().checked_sub(pending as usize)?;
+        commits.get(waited_for.checked_sub(1)?).copied()
+    }
+
+    /// The operations whose results land in a warp when that wait ends.
+    pub fn completed_by_wait(&self, warp: usize, pending: u32) -> impl Iterator<Item = usize> {
+        let end = self.end_of_wait(warp, pending).unwrap_or(0);
+        let numbers = self.landed[warp]..end;
+        let entries = numbers.filter_map(|at| self.queue.get((at - self.first) as usize));
+        entries.map(|issued| issued.op)
+    }
+
     /// Whether every warp has issued `count`.
     pub fn all_issued(&self, count: u64) -> bool {
         self.issued.iter().all(|&issued| issued >= count)

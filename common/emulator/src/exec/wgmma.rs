@@ -48,6 +48,22 @@ impl Warp {
         Ok(None)
     }
 
+    /// The accumulators that a `wgmma.wait_group` completes, each once.
+    pub(super) fn accumulators_waited_for(&self, pending: u32, cx: &Execution<'_>) -> Vec<u32> {
+        let mut found: Vec<&[u32]> = Vec::new();
+        let group = cx.block.warpgroups.get(self.index / WARPS);
+        let ops = group.map(|group| group.completed_by_wait(self.index % WARPS, pending));
+        for op in ops.into_iter().flatten() {
+            if let Code::Matrix(MatrixOp::Wgmma(WgmmaOp::Mma(wgmma))) =
+                &cx.machine.program.ops[op].code
+                && !found.contains(&&wgmma.d[..])
+            {
+                found.push(&wgmma.d);
+            }
+        }
+        found.concat()
+    }
+
     /// Whether results of this warp's `wgmma`s have not landed yet.
     pub(super) fn has_wgmma_in_flight(&self, cx: &Execution<'_>) -> bool {
         let group = cx.block.warpgroups.get(self.index / WARPS);
@@ -313,11 +329,11 @@ impl Warp {
     fn wait_wgmma(&mut self, pending: u32, mask: u32, cx: &mut Execution<'_>) -> Option<u64> {
         let (number, warp) = (self.index / WARPS, self.index % WARPS);
         let group = &mut cx.block.warpgroups[number];
-        let closing = group.commits[warp].len().saturating_sub(pending as usize);
-        let &end = group.commits[warp].get(closing.checked_sub(1)?)?;
+        let end = group.end_of_wait(warp, pending)?;
         if !group.all_issued(end) {
             return Some(end);
         }
+        let closing = group.commits[warp].len() - pending as usize;
         group.commits[warp].drain(..closing);
         let program = cx.machine.program;
         let (mut clock, mut kept) = (None, Vec::new());

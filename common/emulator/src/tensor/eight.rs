@@ -1,4 +1,7 @@
 //! The rule of the parent module in SIMD: computes the eight outputs of a row together.
+#[cfg(target_family = "wasm")]
+mod simd128;
+
 use super::format::{NONE, nearest_f16, power};
 use super::{Bits, Card, Format, LOWEST, M, N, Sums};
 
@@ -25,7 +28,10 @@ pub(super) fn outputs<T: Bits>(
         // Eight words fill an AVX2 vector; a CPU with AVX-512 also has AVX2.
         #[cfg(target_arch = "x86_64")]
         pulp::Arch::V4(v4) => v4.vectorize(On(*v4, work)),
+        #[cfg(not(target_family = "wasm"))]
         _ => work.compute(Plain),
+        #[cfg(target_family = "wasm")]
+        _ => work.compute(simd128::Simd128),
     }
 }
 
@@ -47,9 +53,11 @@ trait Eight: Copy {
 }
 
 /// Scalar code for any CPU.
+#[cfg(not(target_family = "wasm"))]
 #[derive(Clone, Copy)]
 struct Plain;
 
+#[cfg(not(target_family = "wasm"))]
 impl Eight for Plain {
     type Word = [i32; N];
     fn load(self, from: &[i32; N]) -> [i32; N] {

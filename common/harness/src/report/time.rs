@@ -236,7 +236,7 @@ impl TimeReport {
             kernel: prediction.kernel.clone(),
             tile: product.map(|product| product.tile.clone()),
             size: product.map(|product| product.size.to_string()),
-            card: card.name.clone(),
+            card: card.name.to_owned(),
             clocks: estimate.clocks,
             mhz: card.mhz,
             milliseconds,

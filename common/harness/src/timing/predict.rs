@@ -403,7 +403,8 @@ impl AnyLaunch<'_> {
     /// If the launch is refused, or the kernel fails.
     pub fn predict(self, device: &mut Device) -> Result<Prediction> {
         let no = |why: String| Error::NotPredicted(self.kernel.to_owned(), why);
-        let card = Card::h200_with(self.constants).map_err(|error| no(error.to_string()))?;
+        let card = Card::H200.with(self.constants);
+        let card = card.map_err(|error| no(error.to_string()))?;
         let code = Code::new(self.source, self.entry, self.function, &card, self.wish);
         let held = resident(&code.machine, self.function, self.config).max(1);
         let traced = traced(
@@ -443,7 +444,8 @@ impl Prediction {
         wish: Wish,
     ) -> Result<Self> {
         let no = |why: String| Error::NoPrediction(settings.size, why);
-        let card = Card::h200_with(&settings.constants).map_err(|error| no(error.to_string()))?;
+        let card = Card::H200.with(&settings.constants);
+        let card = card.map_err(|error| no(error.to_string()))?;
         let mut host = Host::new(rung, settings, target, Some(source))?;
         let kernel = host.compile("gemm")?;
         let run = |host: &mut Host, resident| {

@@ -168,7 +168,7 @@ impl Warp {
     #[inline(never)]
     fn execute_once(&mut self, op: &LaneOp, pc: usize, mask: u32, cx: &mut Execution<'_>) {
         // Pure computation cannot fail.
-        let _ = self.execute::<false>(op, pc, mask, cx);
+        let _ = self.execute(op, pc, mask, cx, false);
     }
 
     /// Marks the undefined results of an operation in the lanes `written`; they depend on its sources in the lanes
