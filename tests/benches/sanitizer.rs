@@ -1,7 +1,7 @@
 //! The cost of `sanitize`: `cargo bench -p ladder-tests --bench sanitizer`.
 //!
 //! Every kernel of the rungs and every lab, plain and under `sanitize`, interleaved, so that other load on the machine affects
-//! both. With `--json`, by which a plain run predicts no time, since `sanitize` predicts none. The goal is a median of at most 3 times a plain run, and 6 times at worst.
+//! both. `--json` suppresses the prediction of a plain run, which `sanitize` does not make. The goal is a median of at most 3 times a plain run, and 6 times at worst.
 //! Criterion stores the times of both, for `--save-baseline` and `--baseline`.
 use std::time::{Duration, Instant};
 

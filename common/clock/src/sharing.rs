@@ -6,10 +6,11 @@ use rustc_hash::FxHashMap as HashMap;
 /// How the CTAs of a launch share the memory behind the SMs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sharing {
-    /// Of the bytes that all SMs request from the L2 at the same time, the fraction that no other SM requests.
+    /// The bytes that the SMs request from the L2 at the same time, each sector counted once, as a fraction of all these
+    /// requests.
     pub distinct: f64,
-    /// Of the same bytes, the fraction that the L2 reads: what no other SM of the GPC requests at the same moment. The
-    /// rest is delivered along with it.
+    /// The bytes that the L2 reads for these requests, as the same kind of fraction: a sector is read once for all SMs of a
+    /// GPC that request it at the same moment.
     pub read: f64,
     /// The fraction of the GPU's SMs that run a CTA.
     pub at_work: f64,
@@ -35,8 +36,7 @@ pub struct Place {
     pub sm: u32,
     /// The group of SMs (GPC) that share a way to the L2.
     pub gpc: u32,
-    /// How many CTAs the SM got before it. CTAs of one turn start together and stay in step; those of another ask at another
-    /// moment.
+    /// The number of CTAs that its SM received before. CTAs with equal turns start together and issue their loads in step.
     pub turn: u32,
 }
 
@@ -50,7 +50,7 @@ impl Read {
         instructions: &[Instruction],
         place: impl Fn([u32; 3]) -> Place,
     ) -> Self {
-        // By the L1 of an SM or by a CTA, by a GPC at a time, and by all.
+        // Sectors by requester (an SM's L1, or a CTA that bypasses it), and over all requesters.
         let mut asked = HashMap::<(Asker, u64), u8>::default();
         let mut distinct = HashMap::<u64, u8>::default();
         for warp in warps {

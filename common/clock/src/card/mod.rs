@@ -136,9 +136,9 @@ impl Card {
             ..
         } = &mut self;
         for to_the_l2 in [&mut latency.l2, &mut latency.tma, &mut latency.membar_gpu] {
-            *to_the_l2 -= memory.l2_ns * fewer;
+            *to_the_l2 = (*to_the_l2 - memory.l2_ns * fewer).max(0.0);
         }
-        latency.dram -= memory.dram_ns * fewer;
+        latency.dram = (latency.dram - memory.dram_ns * fewer).max(0.0);
         for rate in [&mut bytes.l2_own, &mut bytes.dram, &mut bytes.store] {
             *rate *= faster;
         }
@@ -150,7 +150,7 @@ impl Card {
     /// that clock.
     ///
     /// # Errors
-    /// If there is no such constant, or no GPU has this clock.
+    /// If there is no such constant, a rate is 0, or the clock is out of range.
     pub fn with(mut self, constants: &[(String, f64)]) -> Result<Self, BadConstant> {
         let mut mhz = self.mhz;
         for (name, value) in constants {
@@ -160,6 +160,9 @@ impl Card {
             }
             let found = self.constant(name);
             *found.ok_or_else(|| BadConstant::Name(name.clone()))? = *value;
+            if name.starts_with("bytes.") && *value == 0.0 {
+                return Err(BadConstant::Rate(name.clone()));
+            }
         }
         match MHZ.contains(&mhz) {
             true => Ok(self.at(mhz)),
@@ -190,8 +193,11 @@ pub enum BadConstant {
         "there is no constant {0}: name a table of the card and one of its numbers, such as latency.dram"
     )]
     Name(String),
+    /// A rate of 0 would take forever.
+    #[error("{0} is a rate: use a number above 0")]
+    Rate(String),
     /// The clock is out of range.
-    #[error("mhz={0} is not a clock of an SM: it is from {from} to {to} MHz", from = MHZ.start(), to = MHZ.end())]
+    #[error("mhz={0} is not a valid SM clock: use {from} to {to} MHz", from = MHZ.start(), to = MHZ.end())]
     Clock(f64),
 }
 
@@ -213,7 +219,7 @@ mod tests {
                 .with(&[("mhz".into(), mhz)])
                 .expect_err("no clock");
             assert!(
-                error.to_string().contains("not a clock of an SM"),
+                error.to_string().contains("not a valid SM clock"),
                 "{error}"
             );
         }
@@ -236,6 +242,8 @@ mod tests {
             ..slower.latency
         };
         assert_eq!(back, card.latency);
+        let stopped = Card::H200.with(&[("bytes.l2_own".into(), 0.0)]);
+        assert_eq!(stopped, Err(BadConstant::Rate("bytes.l2_own".into())));
         for name in ["dram", "latency", "latency.none", "none.dram", "name", ""] {
             assert!(
                 with(name).is_err_and(|why| why.to_string().contains("no constant")),

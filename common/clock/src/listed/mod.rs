@@ -168,14 +168,18 @@ impl Listed {
     }
 }
 
-/// The blocks that each is followed by, what it branches to last.
+/// The successors of each block; the target of its branch is the last.
 fn successors(
     ptx: &str,
     instructions: &[Instruction],
     blocks: &[(usize, usize)],
 ) -> Vec<Vec<usize>> {
+    // Other kernels of the module may have the same labels.
+    let [first, last] = [instructions.first(), instructions.last()];
+    let own = first.map_or(0, |one| one.ptx_line)..=last.map_or(0, |one| one.ptx_line);
     let lines: HashMap<&str, u32> = (1..)
         .zip(ptx.lines())
+        .filter(|(number, _)| own.contains(number))
         .filter_map(|(number, line)| Some((line.trim().strip_suffix(':')?, number)))
         .collect();
     let of_label = |label: &str| {

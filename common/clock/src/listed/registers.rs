@@ -8,7 +8,7 @@ use super::choose::Chosen;
 const BESIDES: u32 = 8;
 /// The maximum per thread.
 const MOST: u32 = 255;
-/// With as many an SM holds all the warps that it can.
+/// The most registers per thread at full occupancy.
 const ALL_WARPS: u32 = 32;
 
 /// Registers of the PTX, by number, as far as they take registers of the machine: not predicates, parameters and constants.
@@ -22,7 +22,7 @@ pub(super) struct Registers {
     /// Of each block those that are live at its start and at its end.
     pub live_in: Vec<HashSet<usize>>,
     pub live_out: Vec<HashSet<usize>>,
-    /// What ptxas takes to have more instructions in flight, if the kernel can do with fewer.
+    /// The register count that the schedule aims at.
     aim: u32,
     /// What `__launch_bounds__` leaves.
     bound: u32,
@@ -63,7 +63,7 @@ impl Registers {
             .into_iter()
             .map(|[writes, reads]| (writes, reads))
             .unzip();
-        let (bound, blocks_an_sm) = bound(ptx);
+        let (bound, blocks_an_sm) = bound(header(ptx, instructions));
         let mut registers = Self {
             writes,
             reads,
@@ -86,7 +86,7 @@ impl Registers {
         self.aim.saturating_sub(BESIDES)
     }
 
-    /// What a thread has if so many are live at once.
+    /// Registers per thread if `live` are live at once.
     pub fn needed(&self, live: u32) -> u32 {
         (live + BESIDES).next_multiple_of(8).min(self.bound)
     }
@@ -145,10 +145,10 @@ fn renamed<'a>(
     renamed
 }
 
-/// The register that holds what is called so; none if no register does.
+/// The register that a name stands for after renaming; none for constants and parameters.
 fn root<'a>(renamed: &HashMap<&'a str, Option<&'a str>>, name: &'a str) -> Option<&'a str> {
     let mut name = name;
-    // Renamed in a circle they would be nobody's: none is longer than this.
+    // Bounds the search if renamings form a cycle.
     for _ in 0..64 {
         match renamed.get(name) {
             Some(of) => name = (*of)?,
@@ -158,10 +158,18 @@ fn root<'a>(renamed: &HashMap<&'a str, Option<&'a str>>, name: &'a str) -> Optio
     (width(name) > 0).then_some(name)
 }
 
+/// The text from the kernel's `.entry` to its first instruction.
+fn header<'a>(ptx: &'a str, instructions: &[Instruction]) -> &'a str {
+    let lines = instructions.first().map_or(0, |first| first.ptx_line);
+    let before = ptx.split_inclusive('\n').take(lines as usize);
+    let before = &ptx[..before.map(str::len).sum()];
+    &before[before.rfind(".entry").unwrap_or(0)..]
+}
+
 /// The bound of `__launch_bounds__`: 65,536 registers for the blocks that an SM is to hold; and whether it says how many these are.
-fn bound(ptx: &str) -> (u32, bool) {
+fn bound(header: &str) -> (u32, bool) {
     let number = |name: &str| -> Option<u32> {
-        let rest = ptx.split(name).nth(1)?;
+        let rest = header.split(name).nth(1)?;
         let sides = rest
             .lines()
             .next()?
@@ -169,7 +177,7 @@ fn bound(ptx: &str) -> (u32, bool) {
             .map(|side| side.trim().parse::<u32>().ok());
         sides
             .collect::<Option<Vec<u32>>>()
-            .map(|sides| sides.iter().product())
+            .map(|sides| sides.into_iter().fold(1, u32::saturating_mul))
     };
     let blocks = number(".minnctapersm");
     let threads = number(".maxntid").map(|threads| threads.max(1));

@@ -92,7 +92,7 @@ pub(super) struct Live<'a> {
     registers: &'a Registers,
     first: usize,
     now: HashSet<usize>,
-    /// Reads of each that are still to come in the block; one more of what is live behind it.
+    /// Reads of each that are still to come in the block; plus one if it is live after the block.
     left: HashMap<usize, u32>,
     width: u32,
     most: u32,
@@ -129,13 +129,13 @@ impl<'a> Live<'a> {
         i64::from(taken) - i64::from(freed)
     }
 
-    /// Whether there are registers to take it early.
+    /// Whether enough registers are free to schedule it now.
     fn has_room(&self, at: usize) -> bool {
         let change = self.change(at);
         change <= 0 || i64::from(self.width) + change <= i64::from(self.registers.room())
     }
 
-    /// Takes it.
+    /// Schedules an instruction.
     fn take(&mut self, at: usize) {
         let (registers, at) = (self.registers, self.first + at);
         for register in &registers.reads[at] {
@@ -154,7 +154,7 @@ impl<'a> Live<'a> {
         }
         self.most = self.most.max(self.width);
         for register in &registers.writes[at] {
-            // A result that nobody reads.
+            // A result that is never read.
             if self.left.get(register).is_none_or(|left| *left == 0) && self.now.remove(register) {
                 self.width -= registers.widths[*register];
             }
@@ -204,7 +204,7 @@ pub(super) fn block(
                 .then(height[**b].total_cmp(&height[**a]))
                 .then(a.cmp(b))
         });
-        // Without room what comes first in the PTX.
+        // If no instruction fits into the registers, the first in PTX order.
         let earliest = || ready.iter().enumerate().min_by_key(|(_, at)| **at);
         let Some((nth, &at)) = best.or_else(earliest) else {
             break;

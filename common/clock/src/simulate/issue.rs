@@ -7,7 +7,7 @@ use crate::machine_code::MachineInstruction;
 use crate::stall::Stall;
 
 impl Warp<'_> {
-    /// When the operands of its next instruction are there.
+    /// When its next instruction's operands are ready.
     fn operands(&self, one: &MachineInstruction, class: Class) -> Operands {
         let mut all = Operands {
             at: 0.0,

@@ -245,10 +245,11 @@ impl<'a> Simulator<'a> {
                     None
                 }
             };
-            // What has come due since is later, so `due` is still the first. Most warps are due again: one sift is half of
-            // a pop and a push.
+            // Latencies are not negative, so `due` is still the first. Most warps are due again: replacing the first sifts once,
+            // where a pop and a push would sift twice.
             self.order += 1;
             if let Some(mut first) = self.heap.peek_mut() {
+                debug_assert_eq!(first.order, due.order);
                 match again {
                     Some(time) => (first.time, first.order) = (time, self.order),
                     None => drop(PeekMut::pop(first)),

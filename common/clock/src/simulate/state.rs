@@ -45,7 +45,7 @@ impl PartialOrd for Due {
     }
 }
 
-/// When an instruction's operands are there, and what it waits for until then.
+/// When an instruction's operands are ready, and what it waits for until then.
 #[derive(Clone, Copy)]
 pub(super) struct Operands {
     pub(super) at: f64,
@@ -63,7 +63,7 @@ pub(super) struct Warp<'a> {
     /// When the event that it was parked for happened, and the stall reason.
     pub(super) released: f64,
     pub(super) why: Stall,
-    /// When the next instruction's operands are there, once they have been looked at.
+    /// When the next instruction's operands are ready; computed once per instruction.
     pub(super) operands: Option<Operands>,
     pub(super) boards: [f64; SCOREBOARDS],
     pub(super) board_why: [Stall; SCOREBOARDS],

@@ -182,7 +182,8 @@ impl<'m> Cluster<'m> {
             false => QUANTUM,
             true => QUANTUM_COMMUNICATING,
         };
-        // All warps of a trace that stops early are to come as far.
+        // If a trace stops after `most` instructions, every warp should have executed about equally many of them, so turns are
+        // short.
         let traced = machine.options.trace.as_ref().and_then(|one| one.most);
         let turn = traced.map_or(patience, |most| patience.min(most / warps + 1));
         let end = self.instructions().saturating_add(budget);

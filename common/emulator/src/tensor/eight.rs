@@ -220,8 +220,8 @@ impl<T: Bits> Outputs<'_, T> {
 
     /// Raises each E to the largest exponent of the products, and sums the products in units of 2^(E - kept). An f32
     /// represents the product of two factors, scaled by a power of two, exactly; its conversion to an integer truncates
-    /// toward zero, as a tensor core does. Returns `None`, and changes nothing, if a factor is so large or so small that
-    /// a product may exceed the range of f32.
+    /// toward zero, as a tensor core does. Returns `None`, and changes nothing, if an exponent exceeds [`MODERATE`] or the
+    /// format is fp8.
     #[inline(always)]
     fn by_floats<V: Eight>(
         &self,
@@ -319,7 +319,8 @@ fn largest<V: Eight>(v: V, addends: &[i32; N], a: &[i32], b: &[[i32; N]]) -> V::
     })
 }
 
-/// The largest magnitude of an exponent with which products, and products in units of 2^(E - kept), are normal f32s.
+/// With exponents up to this magnitude, products of two factors and the unit 2^(kept - E) are normal f32s. A scaled product may
+/// underflow: it is then below 1, and truncates to 0.
 const MODERATE: i32 = 40;
 
 /// Factors as the bits of f32, and their exponents.

@@ -360,12 +360,18 @@ mod tests {
                 };
                 let top: u16 = if round % 2 == 0 { 0 } else { 0x3000 };
                 let mut a: [u16; 256] = std::array::from_fn(|_| random() as u16 & mask | top);
-                let b: [u16; 128] = std::array::from_fn(|_| random() as u16 & mask | top);
+                let mut b: [u16; 128] = std::array::from_fn(|_| random() as u16 & mask | top);
                 let c: [u32; 128] =
                     std::array::from_fn(|_| if round % 3 == 0 { 0 } else { random() });
                 // Rows in which the addend is the only nonzero term, even if it is small.
                 if round % 5 == 0 {
                     a.iter_mut().step_by(round % 3 + 1).for_each(|a| *a = 0);
+                }
+                // The exponents up to which floats are exact, and one beyond.
+                if round % 4 == 1 && factor == Factor::Bf16 {
+                    let fields = [127 - 40, 127, 127 + 40 + (round % 8 / 4) as u16];
+                    a = a.map(|bits| bits & 0x807f | fields[bits as usize % 3] << 7);
+                    b = b.map(|bits| bits & 0x807f | fields[bits as usize % 3] << 7);
                 }
                 for card in Card::ALL {
                     compare::<u16, 16, 256, 128>(card, (factor.into(), Sums::F32), &a, &b, &c);

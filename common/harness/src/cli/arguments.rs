@@ -92,7 +92,8 @@ pub struct Time {
     /// prediction
     #[arg(long, value_name = "FILE.svg|FILE.json|-")]
     pub timeline: Option<PathBuf>,
-    /// What if: replace a constant of the card, such as latency.dram=900; clock/src/card/h200.rs names them
+    /// What if: replace a constant of the card, such as latency.dram=900, or its SM clock, mhz=1300;
+    /// clock/src/card/h200.rs names them
     #[arg(long = "set", value_name = "NAME=VALUE", value_parser = constant)]
     pub constants: Vec<(String, f64)>,
     /// Predict from list-scheduled PTX, as on a machine without ptxas: less exact

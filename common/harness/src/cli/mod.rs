@@ -113,8 +113,8 @@ fn execute(rung: &Rung, arguments: &Arguments, out: &mut dyn Write) -> Result<bo
     }
 }
 
-/// Runs `here`, and `beside` at the same time on one thread of its own: among the threads that rayon shares, it would wait for
-/// most of what `here` shares out.
+/// Runs `here`, and `beside` at the same time on its own thread. In rayon's shared pool, `beside` would be queued behind the work of
+/// `here`.
 fn both<A, B: Send>(here: impl FnOnce() -> A, beside: impl FnOnce() -> B + Send) -> (A, Option<B>) {
     let mut second = None;
     let first = match rayon::ThreadPoolBuilder::new().num_threads(1).build() {
@@ -152,7 +152,7 @@ fn emulate(
     let timed = plain && !arguments.json && target.emulated() == Some(Card::H100);
     let source = choose::source(rung, target, &settings.kernel, size)?;
     let run = || run::on_emulator(rung, &settings, target, source.clone());
-    // It traces a launch of its own, so it can be made while the run is emulated.
+    // The prediction traces a separate launch, so it can run concurrently.
     let predict = || {
         let wish = predict::Wish::default();
         predict::Prediction::new(rung, &settings, target, source.clone(), wish)

@@ -411,14 +411,14 @@ fn prediction(prediction: &Prediction) -> String {
     });
     let text = format!(
         "{}: {} clocks of an SM predicted\n\
-         {:.4} ms{speed} at {} MHz, the clock of an {} that nothing throttles{cublas}\n\
+         {:.4} ms{speed} on an {} at an SM clock of {} MHz{cublas}\n\
          {measured}{listed}{}\n\
          {} an SM at a time; of the busiest SM's {}, {} simulated and the rest extended\n\n",
         what.join(", "),
         thousands(report.clocks as u64),
         report.milliseconds,
-        report.mhz,
         report.card,
+        report.mhz,
         report.limit.sentences(),
         plural(report.resident.into(), "CTA"),
         plural(report.clusters, "cluster"),

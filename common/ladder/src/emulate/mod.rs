@@ -242,11 +242,11 @@ impl HeadOnly {
     }
 }
 
-/// What the clock predicts of the launch that the head of a file states; `from_ptx`: as on a machine without ptxas; `mhz`: the clock
-/// of the SMs, none for the highest.
+/// Predicts the launch that a file's top comment states; `from_ptx`: as on a machine without ptxas; `mhz`: the SM clock, by default
+/// the highest.
 ///
 /// # Errors
-/// If the head states none, or there is no prediction of its kernel.
+/// If the top comment states no launch, or there is no prediction of its kernel.
 pub fn predict(file: &Path, from_ptx: bool, mhz: Option<f64>) -> Result<Prediction> {
     let arguments = Arguments {
         from_ptx,
