@@ -1,4 +1,5 @@
 //! Parses, lowers and runs PTX.
+use clock::Listed;
 use emulator::{
     Card, Context, Element, Fill, KernelArg, LaunchConfig, Limits, Options, Ptx, Swizzle, TensorMap,
 };
@@ -17,8 +18,14 @@ pub(super) fn ptx(bytes: &[u8]) {
         Err(error) => drop(error.to_string()),
         Ok(module) => {
             for kernel in module.functions() {
-                if let Err(error) = module.function(kernel) {
-                    drop(error.to_string());
+                match module.function(kernel) {
+                    Err(error) => drop(error.to_string()),
+                    // As it is scheduled for the clock, without ptxas.
+                    Ok(function) => drop(Listed::new(
+                        &text,
+                        function.instructions(),
+                        &clock::Card::H200,
+                    )),
                 }
             }
         }
