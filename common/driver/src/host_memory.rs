@@ -154,7 +154,7 @@ impl State {
         }
     }
 
-    /// The same for everything that a context owns.
+    /// Frees all host memory of a context; registered memory stays the client's.
     pub fn free_all_on_host_of(&mut self, context: Handle) {
         let its = self.host.iter();
         let its = its.filter(|(_, memory)| memory.context == context);

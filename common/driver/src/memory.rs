@@ -77,7 +77,7 @@ impl State {
         Ok(buffer)
     }
 
-    /// Frees what [`Self::allocate`] allocated, or managed memory; ignores 0.
+    /// Frees device memory, managed memory, or memory from a pool; ignores 0.
     pub fn free(&mut self, address: u64) -> Answer {
         if address == 0 {
             return Ok(());
