@@ -213,11 +213,13 @@ entry_points! {
     /// Updates an instantiated graph from another graph; the result is a struct of a number and two handles.
     12000 fn cuGraphExecUpdate_v2(executable: Handle, graph: Handle, result: Out<[u64; 3]>) {
         with_context(|state, _| {
+            state.executables.get(executable).ok_or(Fault::silent(INVALID_HANDLE))?;
             let made = state.instantiate(graph, 0)?;
             let made = state.executables.remove(made).ok_or(Fault::silent(INVALID_HANDLE))?;
             let known = state.executables.get_mut(executable).ok_or(Fault::silent(INVALID_HANDLE))?;
             known.works = made.works;
             known.kept.extend(made.kept);
+            state.release_graph_memory()?;
             result.put_if_wanted([0; 3])
         })
     }

@@ -1,5 +1,7 @@
-//! Memory that graphs allocate. A node's memory has its address when the node is added, and keeps it from launch to launch; here
-//! it is reserved from then on, until it is free and no graph has the node.
+//! Memory that graphs allocate. A node's memory has a fixed address from the moment the node is added. Here it is reserved from
+//! then on, until it is not allocated and no graph node refers to it.
+use std::collections::HashSet;
+
 use crate::device;
 use crate::entry::entry_points;
 use crate::error::{Answer, Fault, INVALID_VALUE};
@@ -18,7 +20,7 @@ const RESERVED: u32 = 2;
 const RESERVED_HIGH: u32 = 3;
 
 impl State {
-    /// Memory for a node that is to allocate it.
+    /// Reserves memory for a node that will allocate it.
     pub fn reserve(&mut self, bytes: usize, context: Handle) -> Result<u64, Fault> {
         let address = self.allocate(bytes, context, 0)?;
         self.graph_memory.insert(address, false);
@@ -28,7 +30,7 @@ impl State {
     /// Allocates or frees reserved memory.
     ///
     /// # Errors
-    /// If it is allocated or free already.
+    /// If it already is, or is not reserved.
     pub fn set_allocated(&mut self, address: u64, allocated: bool) -> Answer {
         match self.graph_memory.get_mut(&address) {
             Some(now) if *now != allocated => *now = allocated,
@@ -38,16 +40,19 @@ impl State {
         self.release_graph_memory()
     }
 
-    /// Frees what a graph's nodes have allocated, before they do so again.
+    /// Frees what a graph's nodes have allocated, before they allocate it again.
     pub fn free_memory_of(&mut self, works: &[Work]) {
-        for work in works {
-            if let Work::Allocate(address, true) = work {
-                self.graph_memory.insert(*address, false);
+        let mut found = Vec::new();
+        works.iter().for_each(|work| changes(work, &mut found));
+        for (address, _) in found.iter().filter(|(_, allocated)| *allocated) {
+            // Memory of a destroyed context is no longer reserved.
+            if let Some(now) = self.graph_memory.get_mut(address) {
+                *now = false;
             }
         }
     }
 
-    /// Gives back memory that is free and that no graph has a node of.
+    /// Releases memory that is not allocated and that no graph node refers to.
     pub fn release_graph_memory(&mut self) -> Answer {
         let in_nodes = self.nodes.iter().map(|(_, node)| &node.work);
         let executables = self.executables.iter();
@@ -56,7 +61,8 @@ impl State {
         let mut used = Vec::new();
         in_nodes
             .chain(in_executables)
-            .for_each(|work| addresses(work, &mut used));
+            .for_each(|work| changes(work, &mut used));
+        let used: HashSet<u64> = used.iter().map(|(address, _)| *address).collect();
         let gone = self.graph_memory.iter();
         let gone = gone.filter(|(address, allocated)| !**allocated && !used.contains(address));
         let gone: Vec<u64> = gone.map(|(&address, _)| address).collect();
@@ -77,17 +83,17 @@ impl State {
     }
 }
 
-/// The memory that work allocates.
-fn addresses(work: &Work, all: &mut Vec<u64>) {
+/// The addresses that work allocates (true) or frees, child graphs included.
+fn changes(work: &Work, all: &mut Vec<(u64, bool)>) {
     match work {
-        Work::Allocate(address, _) => all.push(*address),
-        Work::Graph(works) => works.iter().for_each(|work| addresses(work, all)),
+        Work::Allocate(address, allocated) => all.push((*address, *allocated)),
+        Work::Graph(works) => works.iter().for_each(|work| changes(work, all)),
         _ => {}
     }
 }
 
 entry_points! {
-    /// Bytes that graphs use or have reserved.
+    /// Bytes that graphs have allocated or reserved.
     11040 fn cuDeviceGetGraphMemAttribute(device: i32, which: u32, value: Out<u64>) {
         with(|state| {
             device::check(device)?;
@@ -101,7 +107,7 @@ entry_points! {
             })
         })
     }
-    /// Resets the most that were used, to 0.
+    /// Resets a high-water mark; the value must be 0.
     11040 fn cuDeviceSetGraphMemAttribute(device: i32, which: u32, value: In<u64>) {
         with(|state| {
             device::check(device)?;
@@ -112,6 +118,6 @@ entry_points! {
             Ok(())
         })
     }
-    /// Nothing is kept that could be given back.
+    /// Nothing to trim.
     11040 fn cuDeviceGraphMemTrim(device: i32) { with(|_| device::check(device)) }
 }

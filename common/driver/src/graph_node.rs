@@ -388,7 +388,7 @@ entry_points! {
                 graph.nodes.retain(|one| *one != node);
             }
             state.nodes.update(|other| other.after.retain(|one| *one != node));
-            Ok(())
+            state.release_graph_memory()
         })
     }
     /// The nodes, or their number.

@@ -19,7 +19,7 @@ pub struct HostMemory {
     /// Its buffer; registered memory has none until its device address is requested.
     buffer: Option<emulator::Buffer>,
     pub context: Handle,
-    /// The pool that it is from; 0 for none.
+    /// The pool that it was allocated from; 0 for none.
     pub pool: Handle,
     flags: u32,
 }
@@ -31,11 +31,11 @@ impl HostMemory {
     }
 }
 
-/// Who allocated it. The mapping is kept until the memory is freed.
+/// The call that it comes from. A mapping lasts until the memory is freed.
 pub enum Origin {
     /// `cuMemAllocHost`, `cuMemHostAlloc`
     Pinned(#[allow(dead_code)] Mapping),
-    /// From a pool of the host's memory.
+    /// From a pool of host memory.
     Pooled(#[allow(dead_code)] Mapping),
     /// `cuMemAllocManaged`, or from a pool of managed memory.
     Managed(#[allow(dead_code)] Mapping),
@@ -52,7 +52,7 @@ const ALLOC_FLAGS: u32 = 7;
 const REGISTER_FLAGS: u32 = 15;
 
 impl State {
-    /// Allocates memory that the host and kernels reach at the same address.
+    /// Allocates memory that has the same address for the host and for kernels.
     pub fn allocate_shared(
         &mut self,
         bytes: usize,
@@ -106,7 +106,7 @@ impl State {
         found.is_some_and(|(_, memory)| matches!(memory.origin, Origin::Managed(_)))
     }
 
-    /// The context in which host memory was allocated or registered, and the pool that it is from.
+    /// The context in which host memory was allocated or registered, and the pool that it was allocated from.
     pub fn owners_of_host_memory(&self, address: u64) -> Option<[Handle; 2]> {
         let (_, memory) = self.host_memory(address)?;
         Some([memory.context, memory.pool])
@@ -154,7 +154,7 @@ impl State {
         }
     }
 
-    /// The same for everything that a context owns.
+    /// Frees all host memory of a context; registered memory stays the client's.
     pub fn free_all_on_host_of(&mut self, context: Handle) {
         let its = self.host.iter();
         let its = its.filter(|(_, memory)| memory.context == context);

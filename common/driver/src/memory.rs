@@ -12,7 +12,7 @@ use crate::table::Handle;
 pub struct Allocation {
     buffer: emulator::Buffer,
     pub context: Handle,
-    /// The pool that it came from.
+    /// The pool that it was allocated from; 0 for none.
     pub pool: Handle,
 }
 
@@ -69,7 +69,7 @@ impl State {
         Ok(address)
     }
 
-    /// A buffer with a name for findings to refer to: programs do not name memory, so it is numbered.
+    /// Allocates a buffer under a number, by which findings name it.
     pub fn named_buffer(&mut self, bytes: usize) -> Result<emulator::Buffer, Fault> {
         let name = format!("allocation {}", self.named + 1);
         let buffer = self.gpu.alloc(&name, bytes)?;
@@ -77,7 +77,7 @@ impl State {
         Ok(buffer)
     }
 
-    /// Frees what [`Self::allocate`] allocated, or managed memory; ignores 0.
+    /// Frees device memory, managed memory, or memory from a pool; ignores 0.
     pub fn free(&mut self, address: u64) -> Answer {
         if address == 0 {
             return Ok(());
@@ -101,7 +101,7 @@ impl State {
         let its = its.filter(|(_, one)| one.context == context);
         let its: Vec<u64> = its.map(|(&address, _)| address).collect();
         for address in its {
-            // They are there, so that nothing can go wrong.
+            // It exists, so this cannot fail.
             self.graph_memory.remove(&address);
             let _ = self.free(address);
         }
@@ -128,13 +128,13 @@ fn flat(from: Place, to: Place, bytes: usize) -> Work {
 }
 
 plain_struct! {
-    /// `CUmemcpyAttributes`: an order, hints of where both sides are, flags.
+    /// `CUmemcpyAttributes`: when the source is read, hints about both locations, and flags.
     pub struct MemcpyAttributes {
         pub order: u32, pub source: [i32; 2], pub destination: [i32; 2], pub flags: u32,
     }
 }
 
-/// Arrays of the client, of which some length is the client's word.
+/// Reads an array of the client, after checking that its whole length is mapped.
 fn array<T: host::Plain>(values: In<T>, count: usize) -> Result<Vec<T>, Fault> {
     let bytes = count.checked_mul(size_of::<T>());
     host::check_mapped(
@@ -144,7 +144,7 @@ fn array<T: host::Plain>(values: In<T>, count: usize) -> Result<Vec<T>, Fault> {
     values.all(count)
 }
 
-/// The copies of a batch. Since each is complete when the call returns, all orders of access to the source are the stream's.
+/// The copies of a batch. Each is complete when the call returns, which satisfies every order in which the source may be read.
 fn batch(
     [to, from]: [In<u64>; 2],
     bytes: In<usize>,
@@ -347,7 +347,7 @@ entry_points! {
     4000 fn cuMemcpyPeerAsync(to: u64, _to_context: Handle, from: u64, _from_context: Handle, bytes: usize, stream: Handle) {
         enqueue(stream, flat(Place::Device(from), Place::Device(to), bytes))
     }
-    /// Several copies in the order of a stream, which the default stream is not.
+    /// Several copies in stream order; the legacy default stream is refused, as by CUDA.
     13000 fn cuMemcpyBatchAsync_v2(
         to: In<u64>, from: In<u64>, bytes: In<usize>, count: usize,
         attributes: In<MemcpyAttributes>, firsts: In<usize>, kinds: usize, stream: Handle,
@@ -360,7 +360,7 @@ entry_points! {
             copies.into_iter().try_for_each(|copy| state.enqueue(stream, copy))
         })
     }
-    /// Rows.
+    /// Copies rows.
     3020 fn cuMemcpy2D_v2(copy: In<Memcpy2d>) { enqueue(LEGACY, copy_2d(copy)?) }
     /// Copies rows at any addresses.
     3020 fn cuMemcpy2DUnaligned_v2(copy: In<Memcpy2d>) { enqueue(LEGACY, copy_2d(copy)?) }

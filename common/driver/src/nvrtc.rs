@@ -1,13 +1,13 @@
-//! NVRTC for programs that ask it for machine code: NVIDIA's library, except that `nvrtcGetCUBIN` gives the PTX.
+//! A shim for NVRTC: `nvrtcGetCUBIN` returns PTX, and all other functions forward to NVIDIA's library, which
+//! `cargo ladder run-on-emulator` names in the variable `GEMM_NVIDIA_NVRTC`.
 //!
-//! For `--gpu-architecture=sm_90` NVRTC keeps the PTX that it has made the machine code of. `cargo ladder run-on-emulator` links
-//! this library as `libnvrtc.so.13` too, and names NVIDIA's in `GEMM_NVRTC_BEHIND`. All other functions are passed on.
+//! For `--gpu-architecture=sm_90` NVRTC keeps the PTX from which it generated the machine code.
 use std::env;
 use std::ffi::{CStr, CString};
 use std::sync::OnceLock;
 
-/// The variable with the file of NVIDIA's library.
-const BEHIND: &str = "GEMM_NVRTC_BEHIND";
+/// The environment variable with the path of NVIDIA's library.
+const NVIDIA_NVRTC: &str = "GEMM_NVIDIA_NVRTC";
 /// `NVRTC_ERROR_INTERNAL_ERROR`.
 const INTERNAL_ERROR: usize = 11;
 
@@ -15,7 +15,7 @@ const INTERNAL_ERROR: usize = 11;
 fn library() -> Option<usize> {
     static HANDLE: OnceLock<Option<usize>> = OnceLock::new();
     *HANDLE.get_or_init(|| {
-        let file = env::var(BEHIND).ok().and_then(|file| CString::new(file).ok());
+        let file = env::var(NVIDIA_NVRTC).ok().and_then(|file| CString::new(file).ok());
         // SAFETY: loading runs the initialisers of NVIDIA's library, which need nothing of the process.
         let handle = file.map(|file| unsafe { libc::dlopen(file.as_ptr(), libc::RTLD_NOW) } as usize);
         let handle = handle.filter(|&handle| handle != 0);
@@ -35,10 +35,10 @@ fn function(name: &CStr) -> Option<usize> {
     (address != 0).then_some(address)
 }
 
-/// Exports functions that call one of NVIDIA's. Arguments and results are integers and pointers, each in a register of its own.
-macro_rules! pass_on {
+/// Exports functions that call one of NVIDIA's. Arguments and results are integers and pointers, one register each.
+macro_rules! forward {
     ($($name:ident to $target:ident($($argument:ident),*);)*) => {$(
-        // SAFETY: a name of NVRTC's C interface, which this library stands in front of.
+        // SAFETY: exports a name of NVRTC's C interface, which this library interposes.
         #[unsafe(no_mangle)]
         #[allow(non_snake_case)]
         pub extern "C" fn $name($($argument: usize),*) -> usize {
@@ -47,15 +47,15 @@ macro_rules! pass_on {
             let Some(address) = address else {
                 return INTERNAL_ERROR;
             };
-            // SAFETY: the function of this name takes so many integers and pointers, and the caller's are passed on as they are.
-            let target: extern "C" fn($(pass_on!(@ $argument)),*) -> usize = unsafe { std::mem::transmute(address) };
+            // SAFETY: the function of this name takes this many integers and pointers; the caller's are forwarded unchanged.
+            let target: extern "C" fn($(forward!(@ $argument)),*) -> usize = unsafe { std::mem::transmute(address) };
             target($($argument),*)
         }
     )*};
     (@ $argument:ident) => { usize };
 }
 
-pass_on! {
+forward! {
     nvrtcGetCUBINSize to nvrtcGetPTXSize(program, size);
     nvrtcGetCUBIN to nvrtcGetPTX(program, text);
     nvrtcVersion to nvrtcVersion(major, minor);
@@ -81,9 +81,9 @@ pass_on! {
     nvrtcSetFlowCallback to nvrtcSetFlowCallback(program, callback, payload);
 }
 
-/// The name of a result, which has to be a string even where NVIDIA's library is missing.
+/// The name of a result. It must be a string even if NVIDIA's library is missing.
 ///
-// SAFETY: a name of NVRTC's C interface, which this library stands in front of.
+// SAFETY: exports a name of NVRTC's C interface, which this library interposes.
 #[unsafe(no_mangle)]
 pub extern "C" fn nvrtcGetErrorString(result: u32) -> *const std::ffi::c_char {
     let Some(address) = function(c"nvrtcGetErrorString") else {

@@ -1,4 +1,4 @@
-//! Stream-ordered memory from pools. Here it is ordinary memory, allocated and freed at once.
+//! Stream-ordered memory from pools. Here it is ordinary memory, allocated and freed immediately.
 use crate::device;
 use crate::entry::entry_points;
 use crate::error::{Answer, Fault, INVALID_HANDLE, INVALID_VALUE, NOT_SUPPORTED};
@@ -15,11 +15,11 @@ pub struct Pool {
     attributes: [u64; 9],
 }
 
-/// The memory of a pool.
+/// Which memory a pool allocates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PoolKind {
     Device,
-    /// Of the host, pinned.
+    /// Pinned host memory.
     Host,
     Managed,
 }
@@ -43,9 +43,17 @@ const USED: u32 = 7;
 const USED_HIGH: u32 = 8;
 
 impl State {
-    fn pool_in_use(&mut self, kind: PoolKind) -> Handle {
+    /// The pool that allocations come from unless the client names one.
+    fn current_pool(&mut self, kind: PoolKind) -> Handle {
+        match self.current_pools.get(&kind) {
+            Some(&pool) => pool,
+            None => self.default_pool(kind),
+        }
+    }
+
+    fn default_pool(&mut self, kind: PoolKind) -> Handle {
         let pools = &mut self.pools;
-        *self.pools_in_use.entry(kind).or_insert_with(|| {
+        *self.default_pools.entry(kind).or_insert_with(|| {
             let mut attributes = [0; 9];
             // Memory is reused whenever it can be.
             attributes[1..=3].fill(1);
@@ -58,7 +66,7 @@ impl State {
         found.ok_or(Fault::silent(INVALID_HANDLE))
     }
 
-    /// Bytes of a pool that are in use.
+    /// Bytes that are allocated from a pool.
     fn used(&self, pool: Handle) -> u64 {
         let its = self.allocations.values().filter(|one| one.pool == pool);
         let on_host = self.host.values().filter(|one| one.pool == pool);
@@ -82,7 +90,7 @@ impl State {
         Ok(address)
     }
 
-    /// The same in the order of a stream; in a capture, memory that the graph allocates when it runs.
+    /// As above, in stream order; in a capture it reserves memory that the graph allocates when it runs.
     fn allocate_in_order(
         &mut self,
         bytes: usize,
@@ -96,7 +104,7 @@ impl State {
         if self.pool(pool)?.kind != PoolKind::Device {
             return Err(Fault::of(
                 NOT_SUPPORTED,
-                "graphs allocate memory of the device: allocate the host's before the graph",
+                "graphs can only allocate device memory: allocate host memory before the capture",
             ));
         }
         let address = self.reserve(bytes, context)?;
@@ -105,27 +113,32 @@ impl State {
     }
 }
 
-fn put_in_use(pool: Out<Handle>, kind: u32, location: [i32; 2]) -> Answer {
+fn put_pool(
+    pool: Out<Handle>,
+    kind: u32,
+    location: [i32; 2],
+    which: fn(&mut State, PoolKind) -> Handle,
+) -> Answer {
     with(|state| {
         check_device(location)?;
         let kind = PoolKind::of(kind, location)?;
-        pool.put(state.pool_in_use(kind))
+        pool.put(which(state, kind))
     })
 }
 
-fn use_from_now_on(kind: u32, location: [i32; 2], pool: Handle) -> Answer {
+fn set_current(kind: u32, location: [i32; 2], pool: Handle) -> Answer {
     with(|state| {
         check_device(location)?;
         let kind = PoolKind::of(kind, location)?;
         if state.pool(pool)?.kind != kind {
             return Err(Fault::silent(INVALID_VALUE));
         }
-        state.pools_in_use.insert(kind, pool);
+        state.current_pools.insert(kind, pool);
         Ok(())
     })
 }
 
-/// That a location that is a device is the one there is.
+/// Checks that a device location names the only device.
 fn check_device(location: [i32; 2]) -> Answer {
     match location {
         [1, device] => device::check(device),
@@ -139,23 +152,25 @@ fn is_wide(which: u32) -> bool {
 }
 
 entry_points! {
-    /// The pool that there is.
-    11020 fn cuDeviceGetDefaultMemPool(pool: Out<Handle>, device: i32) { put_in_use(pool, 1, [1, device]) }
-    /// The pool in use.
-    11020 fn cuDeviceGetMemPool(pool: Out<Handle>, device: i32) { put_in_use(pool, 1, [1, device]) }
-    /// The pool that [`cuMemAllocAsync`] takes from.
-    11020 fn cuDeviceSetMemPool(device: i32, pool: Handle) { use_from_now_on(1, [1, device], pool) }
-    /// The pool of a kind of memory.
+    /// The default pool.
+    11020 fn cuDeviceGetDefaultMemPool(pool: Out<Handle>, device: i32) {
+        put_pool(pool, 1, [1, device], State::default_pool)
+    }
+    /// The current pool, from which [`cuMemAllocAsync`] allocates.
+    11020 fn cuDeviceGetMemPool(pool: Out<Handle>, device: i32) { put_pool(pool, 1, [1, device], State::current_pool) }
+    /// Sets the current pool.
+    11020 fn cuDeviceSetMemPool(device: i32, pool: Handle) { set_current(1, [1, device], pool) }
+    /// The default pool of a kind of memory.
     13000 fn cuMemGetDefaultMemPool(pool: Out<Handle>, location: In<[i32; 2]>, kind: u32) {
-        put_in_use(pool, kind, location.get()?)
+        put_pool(pool, kind, location.get()?, State::default_pool)
     }
-    /// The same.
+    /// The current pool of a kind of memory.
     13000 fn cuMemGetMemPool(pool: Out<Handle>, location: In<[i32; 2]>, kind: u32) {
-        put_in_use(pool, kind, location.get()?)
+        put_pool(pool, kind, location.get()?, State::current_pool)
     }
-    /// The pool in use for a kind of memory.
+    /// Sets the current pool of a kind of memory.
     13000 fn cuMemSetMemPool(location: In<[i32; 2]>, kind: u32, pool: Handle) {
-        use_from_now_on(kind, location.get()?, pool)
+        set_current(kind, location.get()?, pool)
     }
     /// Creates a pool: allocation type, handle types, and location.
     11020 fn cuMemPoolCreate(pool: Out<Handle>, properties: In<[i32; 4]>) {
@@ -167,12 +182,14 @@ entry_points! {
         let kind = PoolKind::of(kind as u32, [location, id])?;
         with(|state| { let made = state.pools.insert(Pool { kind, attributes: [0; 9] }); pool.put(made) })
     }
-    /// Destroys a pool; memory from it stays valid until it is freed.
+    /// Destroys a pool that is not a default one; memory from it stays valid until it is freed. If it was the current pool, the
+    /// default one is again.
     11020 fn cuMemPoolDestroy(pool: Handle) {
         with(|state| {
-            if state.pools_in_use.values().any(|&one| one == pool) {
+            if state.default_pools.values().any(|&one| one == pool) {
                 return Err(Fault::silent(INVALID_VALUE));
             }
+            state.current_pools.retain(|_, one| *one != pool);
             state.pools.remove(pool).map(|_| ()).ok_or(Fault::silent(INVALID_HANDLE))
         })
     }
@@ -210,22 +227,22 @@ entry_points! {
     11020 fn cuMemPoolSetAccess(pool: Handle, _list: usize, _count: usize) {
         with(|state| state.pool(pool).map(|_| ()))
     }
-    /// Allocates.
+    /// Allocates device memory from the current pool.
     11020 fn cuMemAllocAsync(address: Out<u64>, bytes: usize, stream: Handle) {
         with_context(|state, context| {
             address.check()?;
-            let pool = state.pool_in_use(PoolKind::Device);
+            let pool = state.current_pool(PoolKind::Device);
             address.put(state.allocate_in_order(bytes, pool, stream, context)?)
         })
     }
-    /// Allocates from a pool.
+    /// Allocates from the given pool.
     11020 fn cuMemAllocFromPoolAsync(address: Out<u64>, bytes: usize, pool: Handle, stream: Handle) {
         with_context(|state, context| {
             address.check()?;
             address.put(state.allocate_in_order(bytes, pool, stream, context)?)
         })
     }
-    /// Frees.
+    /// Frees memory, in stream order.
     11020 fn cuMemFreeAsync(address: u64, stream: Handle) {
         with_context(|state, _| match state.graph_memory.contains_key(&address) {
             true => state.enqueue(stream, Work::Allocate(address, false)),

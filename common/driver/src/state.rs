@@ -35,11 +35,13 @@ pub struct State {
     pub executables: Table<Executable>,
     pub user_objects: Table<UserObject>,
     pub pools: Table<Pool>,
-    /// The pool in use for each kind of memory, once it was asked for.
-    pub pools_in_use: BTreeMap<PoolKind, Handle>,
-    /// Memory that a graph's node allocates, and whether it is allocated now.
+    /// The default pool of each kind of memory, created when it is first needed.
+    pub default_pools: BTreeMap<PoolKind, Handle>,
+    /// The pools that the client has set instead.
+    pub current_pools: BTreeMap<PoolKind, Handle>,
+    /// Addresses of memory that graph nodes allocate, and whether it is allocated now.
     pub graph_memory: BTreeMap<u64, bool>,
-    /// The most bytes of it that there have been.
+    /// The largest number of bytes of it that were allocated at once.
     pub graph_memory_high: u64,
     /// Device memory by its address.
     pub allocations: BTreeMap<u64, Allocation>,
@@ -99,7 +101,8 @@ pub fn initialize() -> Answer {
             executables: Table::new(0x18),
             user_objects: Table::new(0x1a),
             pools: Table::new(0x19),
-            pools_in_use: BTreeMap::new(),
+            default_pools: BTreeMap::new(),
+            current_pools: BTreeMap::new(),
             graph_memory: BTreeMap::new(),
             graph_memory_high: 0,
             allocations: BTreeMap::new(),

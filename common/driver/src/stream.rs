@@ -1,4 +1,4 @@
-//! Streams: queues of work. A call returns when its work is done, which is one of the orders that a GPU may choose.
+//! Streams: queues of work. Each call returns when its work is done, which is one of the orders that CUDA allows.
 use crate::copy::{Copy, Fill};
 use crate::entry::entry_points;
 use crate::error::{
@@ -36,11 +36,11 @@ pub enum Work {
     Fill(Fill),
     /// A function of the client.
     Call(HostFunction, usize),
-    /// The work of another graph.
+    /// The work of a child graph.
     Graph(Vec<Work>),
-    /// Memory of a graph is allocated, or freed.
+    /// Allocates (true) or frees graph memory at an address.
     Allocate(u64, bool),
-    /// An event of which only a stream's order matters.
+    /// Nothing to do: an empty node, which only orders others.
     Nothing,
 }
 
@@ -155,7 +155,7 @@ impl State {
     }
 }
 
-/// Does all of `works`, without the lock when it calls the client.
+/// Does all of `works`; the lock is not held while a function of the client runs.
 pub fn run(works: &[Work]) -> Answer {
     works.iter().try_for_each(|work| match work {
         Work::Call(function, argument) => {

@@ -40,7 +40,7 @@ fn python() -> Option<PathBuf> {
     let has = Command::new(&python)
         .args([
             "-c",
-            "import cuda.bindings.nvrtc, cuda.core, filecheck, numpy, numba_cuda",
+            "import cuda.bindings.nvrtc, cuda.core, filecheck, numpy, numba_cuda, pytest",
         ])
         .output();
     if has.is_ok_and(|output| output.status.success()) {
@@ -113,7 +113,7 @@ fn cuda_core_with_pools_events_and_graphs() {
     prints("reduction.py", "twice more by a graph");
 }
 
-/// With this library in front of NVRTC, as `cargo ladder run-on-emulator` puts it; alone, machine code is refused.
+/// With this library interposed on NVRTC, as by `cargo ladder run-on-emulator`; without it, machine code is refused.
 #[test]
 fn a_program_that_asks_for_machine_code_gets_ptx() {
     let Some(alone) = run(&["cubin.py"], "") else {
@@ -140,7 +140,7 @@ fn a_program_that_asks_for_machine_code_gets_ptx() {
             "LD_LIBRARY_PATH",
             env::join_paths([front.path(), nvidia]).expect("paths"),
         )
-        .env("GEMM_NVRTC_BEHIND", nvidia.join("libnvrtc.so.13"))
+        .env("GEMM_NVIDIA_NVRTC", nvidia.join("libnvrtc.so.13"))
         .output()
         .expect("it was started before");
     let said = [output.stdout, output.stderr].concat();

@@ -64,7 +64,7 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
     command
         .args(rest)
         .env("LD_LIBRARY_PATH", before(&[&folder], "LD_LIBRARY_PATH")?);
-    stand_before_nvrtc(&folder, &mut command)?;
+    interpose_nvrtc(&folder, &mut command)?;
     let modes = [
         (arguments.sanitize, "sanitize"),
         (arguments.profile, "profile"),
@@ -126,27 +126,27 @@ fn build() -> Result<PathBuf> {
 /// A folder that links the library under the driver's names.
 fn folder_of_library(library: &Path) -> Result<PathBuf> {
     let folder = library.with_file_name("emulated-gpu");
-    fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
     for name in NAMES {
         link(library, &folder.join(name))?;
     }
     Ok(folder)
 }
 
-/// Makes a link to the library, if it is not there.
+/// Creates a link to the library, unless it exists.
 fn link(library: &Path, link: &Path) -> Result<()> {
     if fs::read_link(link).is_ok_and(|target| target == library) {
         return Ok(());
     }
-    // Another process may make the link at the same time.
+    // Another process may create the link at the same time.
     let scratch = link.with_extension(std::process::id().to_string());
     let made = symlink(library, &scratch).and_then(|()| fs::rename(&scratch, link));
-    made.with_context(|| format!("cannot make {}", link.display()))
+    made.with_context(|| format!("cannot create {}", link.display()))
 }
 
-/// Puts the library before NVRTC, which then gives PTX to programs that ask it for machine code. Without NVRTC, programs find
-/// whichever they have.
-fn stand_before_nvrtc(folder: &Path, command: &mut Command) -> Result<()> {
+/// Interposes the library on NVRTC: programs that ask NVRTC for machine code get PTX. Where no NVRTC 13 is found, programs load
+/// whichever they find.
+fn interpose_nvrtc(folder: &Path, command: &mut Command) -> Result<()> {
     let name = folder.join("libnvrtc.so.13");
     let nvrtc = harness::Nvrtc::find().ok();
     let nvrtc = nvrtc.filter(|nvrtc| nvrtc.version().0 == 13);
@@ -159,7 +159,7 @@ fn stand_before_nvrtc(folder: &Path, command: &mut Command) -> Result<()> {
     let path = fs::canonicalize(path).context("NVRTC no longer exists")?;
     let folders = [folder, path.parent().unwrap_or(folder)];
     command.env("LD_LIBRARY_PATH", before(&folders, "LD_LIBRARY_PATH")?);
-    command.env("GEMM_NVRTC_BEHIND", path);
+    command.env("GEMM_NVIDIA_NVRTC", path);
     Ok(())
 }
 

@@ -1,19 +1,27 @@
 //! Copies in batches, and memory of pools and graphs.
+use std::sync::{Mutex, PoisonError};
+
 use super::*;
 use crate::error::INVALID_VALUE;
 use crate::graph::{
-    cuGraphDestroy, cuGraphExecDestroy, cuGraphInstantiateWithFlags, cuGraphLaunch,
+    cuGraphCreate, cuGraphDestroy, cuGraphExecDestroy, cuGraphExecUpdate_v2,
+    cuGraphInstantiateWithFlags, cuGraphLaunch,
 };
 use crate::graph_memory::{cuDeviceGetGraphMemAttribute, cuDeviceSetGraphMemAttribute};
+use crate::graph_node::cuGraphAddChildGraphNode;
 use crate::memory::{
     MemcpyAttributes, cuMemFree_v2, cuMemcpyBatchAsync_v2, cuMemcpyDtoDAsync_v2, cuMemsetD32_v2,
     cuMemsetD32Async,
 };
 use crate::pool::{
-    cuMemAllocAsync, cuMemAllocFromPoolAsync, cuMemFreeAsync, cuMemPoolCreate, cuMemPoolDestroy,
-    cuMemPoolGetAttribute,
+    cuMemAllocAsync, cuMemAllocFromPoolAsync, cuMemFreeAsync, cuMemGetDefaultMemPool,
+    cuMemGetMemPool, cuMemPoolCreate, cuMemPoolDestroy, cuMemPoolGetAttribute, cuMemSetMemPool,
 };
+use crate::state::with;
 use crate::stream::{LEGACY, cuStreamBeginCapture_v2, cuStreamCreate, cuStreamEndCapture};
+
+/// All tests share the counters of graph memory; those that use it take turns.
+static GRAPH_MEMORY: Mutex<()> = Mutex::new(());
 
 #[test]
 fn a_batch_copies_each_source_to_its_destination() {
@@ -92,6 +100,7 @@ fn memory_from_a_pool_of_the_host_is_read_there() {
 
 #[test]
 fn a_graph_allocates_when_it_runs_and_frees() {
+    let _turn = GRAPH_MEMORY.lock().unwrap_or_else(PoisonError::into_inner);
     let context = Current::new();
     let used = |which| got(|value| cuDeviceGetGraphMemAttribute(0, which, value));
     let stream = got(|stream| cuStreamCreate(stream, 1));
@@ -135,4 +144,78 @@ fn a_graph_allocates_when_it_runs_and_frees() {
     assert_eq!(used(0), 0);
     assert_eq!(cuMemFree_v2(scratch), INVALID_VALUE, "it was free already");
     drop(context);
+}
+
+/// A graph that allocates 16 bytes and, if asked, frees them; and their address.
+fn allocating_graph(frees: bool) -> (u64, Handle) {
+    let stream = got(|stream| cuStreamCreate(stream, 1));
+    ok(cuStreamBeginCapture_v2(stream, 2));
+    let address = got(|address| cuMemAllocAsync(address, 16, stream));
+    if frees {
+        ok(cuMemFreeAsync(address, stream));
+    }
+    (address, got(|graph| cuStreamEndCapture(stream, graph)))
+}
+
+#[test]
+fn a_graph_does_not_revive_the_memory_of_a_destroyed_context() {
+    let _turn = GRAPH_MEMORY.lock().unwrap_or_else(PoisonError::into_inner);
+    let context = Current::new();
+    let (_, graph) = allocating_graph(true);
+    let ready = got(|ready| cuGraphInstantiateWithFlags(ready, graph, 1));
+    drop(context);
+    let _context = Current::new();
+    assert_eq!(cuGraphLaunch(ready, 0), INVALID_VALUE);
+    ok(cuGraphExecDestroy(ready));
+    ok(cuGraphDestroy(graph));
+}
+
+#[test]
+fn what_a_child_graph_has_allocated_is_freed_before_the_next_launch() {
+    let _turn = GRAPH_MEMORY.lock().unwrap_or_else(PoisonError::into_inner);
+    let _context = Current::new();
+    let (address, child) = allocating_graph(false);
+    let parent = got(|graph| cuGraphCreate(graph, 0));
+    got(|node| cuGraphAddChildGraphNode(node, parent, In::at(0), 0, child));
+    let ready = got(|ready| cuGraphInstantiateWithFlags(ready, parent, 1));
+    for _ in 0..2 {
+        ok(cuGraphLaunch(ready, 0));
+    }
+    ok(cuMemFree_v2(address));
+    for graph in [child, parent] {
+        ok(cuGraphDestroy(graph));
+    }
+    ok(cuGraphExecDestroy(ready));
+}
+
+#[test]
+fn an_update_releases_memory_that_no_node_refers_to() {
+    let _turn = GRAPH_MEMORY.lock().unwrap_or_else(PoisonError::into_inner);
+    let _context = Current::new();
+    let (address, graph) = allocating_graph(true);
+    let ready = got(|ready| cuGraphInstantiateWithFlags(ready, graph, 0));
+    ok(cuGraphDestroy(graph));
+    let reserved = || with(|state| Ok(state.graph_memory.contains_key(&address))).ok();
+    assert_eq!(reserved(), Some(true), "the instance refers to it");
+    let empty = got(|graph| cuGraphCreate(graph, 0));
+    ok(cuGraphExecUpdate_v2(ready, empty, Out::at(0)));
+    assert_eq!(reserved(), Some(false));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn the_default_pool_stays_and_is_current_again_when_another_is_destroyed() {
+    let _context = Current::new();
+    // Managed memory, of which no other test uses the current pool.
+    let (kind, device) = (2, [1, 0]);
+    let default = || got(|pool| cuMemGetDefaultMemPool(pool, input(&[device]), kind));
+    let current = || got(|pool| cuMemGetMemPool(pool, input(&[device]), kind));
+    let first = default();
+    assert_eq!(current(), first);
+    let pool = got(|pool| cuMemPoolCreate(pool, input(&[[2, 0, 1, 0]])));
+    ok(cuMemSetMemPool(input(&[device]), kind, pool));
+    assert_eq!((default(), current()), (first, pool));
+    assert_eq!(cuMemPoolDestroy(first), INVALID_VALUE);
+    ok(cuMemPoolDestroy(pool));
+    assert_eq!((default(), current()), (first, first));
 }
