@@ -278,14 +278,12 @@ fn trials(
 
 /// Of a kernel that is launched with fewer threads than it is written for.
 fn too_few_threads(trial: &Trial) -> Option<Complaint> {
-    let (_, bound) = trial.source().ptx.split_once(".maxntid ")?;
-    let bound = bound.split(|c: char| !c.is_ascii_digit()).next()?;
-    let (bound, stated) = (bound.parse::<u32>().ok()?, trial.threads());
+    let (bound, stated) = (trial.function().max_threads()?, trial.threads());
     let what = format!(
         "the launch that the kernel states has {stated} threads, and its __launch_bounds__ {bound}"
     );
     let hint = "how many threads share the work, and how many are there?";
-    (stated < bound).then(|| Complaint::new(what, hint, "not-launched"))
+    (u64::from(stated) < bound).then(|| Complaint::new(what, hint, "not-launched"))
 }
 
 /// The macros of a part and a tile.
