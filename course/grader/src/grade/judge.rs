@@ -2,7 +2,7 @@
 use std::collections::BTreeMap;
 
 use anyhow::Result;
-use harness::{Compile, Error, Launched, Source, Tile, Trial};
+use harness::{Compile, Error, Function, Launched, Source, Tile, Trial};
 
 use super::labels::{self, Coverage};
 use super::plan::{self, Class, PlannedLaunch};
@@ -278,7 +278,10 @@ fn trials(
 
 /// Of a kernel that is launched with fewer threads than it is written for.
 fn too_few_threads(trial: &Trial) -> Option<Complaint> {
-    let (bound, stated) = (trial.function().max_threads()?, trial.threads());
+    let Function::Emulator(function) = trial.function() else {
+        return None;
+    };
+    let (bound, stated) = (function.max_threads()?, trial.threads());
     let what = format!(
         "the launch that the kernel states has {stated} threads, and its __launch_bounds__ {bound}"
     );
