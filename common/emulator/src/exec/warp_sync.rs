@@ -40,7 +40,7 @@ impl Warp {
         }
     }
 
-    /// Lanes that name different masks form groups of their own. Groups that shuffle or meet together, and are complete, continue
+    /// Lanes that name different masks form groups of their own. If all groups have arrived at a shuffle or a barrier, they continue
     /// together: an H100 does not split a warp by such masks. Votes and reductions are executed for each group.
     fn warp_sync(&mut self, op: &WarpOp, mask: u32, at: Arrival, cx: &mut Execution<'_>) -> Synced {
         let masks = self.b32[mask as usize].0;
@@ -64,7 +64,7 @@ impl Warp {
         Ok(self.unite(at.pc, state, own, at.join))
     }
 
-    /// Executes it for a group of lanes that are all here.
+    /// Executes it for a group whose lanes have all arrived.
     fn exchange_in(&mut self, op: &WarpOp, pc: u32, group: u32, cx: &mut Execution<'_>) {
         if cx.machine.options.sanitize {
             self.trace_exchange(op, pc, group, cx);
@@ -200,7 +200,7 @@ impl Warp {
             threads,
         });
         if barrier.wait {
-            if threads != Some(32) {
+            if threads.unwrap_or(32 * cx.machine.warps as u32) > 32 {
                 self.note_barrier(cx);
             }
             self.split(pc, own, join, State::Barrier(id));
@@ -297,7 +297,8 @@ impl Warp {
     }
 }
 
-/// The masks that the active lanes name, if each of them has its own lanes, and these are active.
+/// The distinct masks of the active lanes, if they partition the active lanes and each lane's mask is that of its
+/// group.
 fn complete_groups(masks: &[u32; 32], active: u32) -> Option<Vec<u32>> {
     let (mut groups, mut rest) = (Vec::new(), active);
     while rest != 0 {

@@ -32,9 +32,9 @@ __device__ void copy_async(unsigned short* to, const unsigned short* from)
 
 // Lane l is number l % 4 in group l / 4; the PTX ISA, "Matrix Fragments for mma.m16n8k16", calls these
 // threadID_in_group and groupID. A register holds two f16, the one with the smaller k in its lower half.
-// a[0]: row groupID of A, columns 2 threadID_in_group and the next    a[2]: the same row, 8 columns further
-// a[1]: row groupID + 8, the same columns as a[0]                     a[3]: row groupID + 8, the same columns as a[2]
-// b[0]: rows 2 threadID_in_group and the next of B, column groupID    b[1]: the same column, 8 rows further
+//   a[0]: row groupID of A, columns 2 threadID_in_group and the next    a[2]: the same row, 8 columns further
+//   a[1]: row groupID + 8, the same columns as a[0]                     a[3]: row groupID + 8, the same columns as a[2]
+//   b[0]: rows 2 threadID_in_group and the next of B, column groupID    b[1]: the same column, 8 rows further
 // `mma.sync` takes 16 rows of B. load_b loads 32, for two of them: b[2] and b[3] are 16 and 24 rows below b[0].
 #ifndef BY_LDMATRIX
 

@@ -42,7 +42,7 @@ pub fn predicted_clocks<'a>(measure: &Measure, all: &LaunchResults<'a>, judged: 
         if share < 0.99 {
             let percent = 100.0 * share;
             words += &format!(
-                ", since the blocks that are timed compute {percent:.0}% of their share of C"
+                ", after division by {percent:.0}%, the part of their share of C that the timed blocks compute"
             );
         }
         let slowest = time.prediction.slowest_line();

@@ -2,7 +2,7 @@
 use std::collections::BTreeMap;
 
 use anyhow::Result;
-use harness::{Compile, Error, Launched, Source, Tile, Trial};
+use harness::{Compile, Error, Function, Launched, Source, Tile, Trial};
 
 use super::labels::{self, Coverage};
 use super::plan::{self, Class, PlannedLaunch};
@@ -278,14 +278,15 @@ fn trials(
 
 /// Of a kernel that is launched with fewer threads than it is written for.
 fn too_few_threads(trial: &Trial) -> Option<Complaint> {
-    let (_, bound) = trial.source().ptx.split_once(".maxntid ")?;
-    let bound = bound.split(|c: char| !c.is_ascii_digit()).next()?;
-    let (bound, stated) = (bound.parse::<u32>().ok()?, trial.threads());
+    let Function::Emulator(function) = trial.function() else {
+        return None;
+    };
+    let (bound, stated) = (function.max_threads()?, trial.threads());
     let what = format!(
         "the launch that the kernel states has {stated} threads, and its __launch_bounds__ {bound}"
     );
     let hint = "how many threads share the work, and how many are there?";
-    (stated < bound).then(|| Complaint::new(what, hint, "not-launched"))
+    (u64::from(stated) < bound).then(|| Complaint::new(what, hint, "not-launched"))
 }
 
 /// The macros of a part and a tile.

@@ -77,8 +77,7 @@ pub fn judge<'a>(all: &LaunchResults<'a>) -> Judged<'a> {
 }
 
 /// The order in which findings are shown: what ended the launch comes first, since the rest may follow from it; but the wrong
-/// counts that explain a deadlock come before it. A copy that nobody waited for comes behind the race with what reads it too early, and
-/// a read that finds nothing last.
+/// counts that explain a deadlock come before it. Then races; then copies without a wait; last, reads of uninitialised bytes.
 fn order(finding: &Finding) -> u32 {
     match &finding.kind {
         FindingKind::TransactionCount(_) | FindingKind::InvalidMbarrier(_) => 0,
@@ -151,9 +150,7 @@ fn in_the_kernel(
         all_lines.insert(0, line_of(all, launch, &conflict.other));
     }
     if let FindingKind::Deadlock { waiting } = &finding.kind {
-        // Each ends with the line where the warp waits.
-        let line = |waiter: &String| waiter.rsplit(':').next()?.parse().ok();
-        all_lines.extend(waiting.iter().map(line));
+        all_lines.extend(waiting.iter().map(|waiter| waits_at(waiter)));
     }
     let mut all_lines: Vec<u32> = all_lines.into_iter().flatten().collect();
     all_lines.dedup();
@@ -165,6 +162,19 @@ fn in_the_kernel(
         }
     }
     words
+}
+
+/// The line where a warp of a deadlock waits.
+fn waits_at(waiter: &str) -> Option<u32> {
+    // The line is in the part `at FILE:LINE`; a description may follow it.
+    waiter.split(" at ").find_map(|part| {
+        let (_, digits) = part.split_once(':')?;
+        digits
+            .split(|c: char| !c.is_ascii_digit())
+            .next()?
+            .parse()
+            .ok()
+    })
 }
 
 /// The beginning of a line of the submission, which may be megabytes long.

@@ -282,6 +282,38 @@ fn hidden_launches_are_not_told() {
 }
 
 #[test]
+fn lines_where_warps_of_a_deadlock_wait_are_shown() {
+    if !has_nvrtc() {
+        return;
+    }
+    let acc = "    float acc[WM / 16][WN / 8][4] = {};";
+    let barrier = r#"if (threadIdx.x >= 32) asm volatile("bar.sync 1, %0;" :: "n"(THREADS));"#;
+    let text = solution(&swizzle()).replace(acc, &format!("{acc}\n    {barrier}"));
+    let grade = graded(&grader(&swizzle(), None), &swizzle(), &text);
+    let text = grade.text("book");
+    assert!(text.contains(" threads have arrived"), "{text}");
+    for line in [barrier, "__syncthreads();"] {
+        assert!(text.contains(&format!(": {line}\n")), "{line}: {text}");
+    }
+}
+
+/// Only the launch bounds of the kernel that is launched count.
+#[test]
+fn launch_bounds_of_another_kernel_do_not_count() {
+    if !has_nvrtc() {
+        return;
+    }
+    let bounds = "extern \"C\" __global__ void __launch_bounds__(";
+    let of_other = format!("{bounds}1024) other() {{}}\n\n{bounds}");
+    let two_way = solution(&swizzle()).replace("(row >> 1 & 3)", "(row & 3)");
+    let text = two_way.replace(bounds, &of_other);
+    assert_ne!(text, two_way);
+    let text = graded(&grader(&swizzle(), None), &swizzle(), &text).text("book");
+    assert!(text.contains("conflict"), "{text}");
+    assert!(!text.contains("__launch_bounds__"), "{text}");
+}
+
+#[test]
 fn what_a_kernel_prints_is_shown() {
     if !has_nvrtc() {
         return;
