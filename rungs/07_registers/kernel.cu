@@ -1,7 +1,7 @@
 // Rung 07, registers: while 16 columns of K are multiplied, the fragments of the next 16 are read. And addresses are
 // computed only once, because integer instructions take issue slots from the tensor cores. The counters to watch are
-// time and warp instructions per mma; all wavefronts stay ideal. `cargo ladder diff 7`, then `cargo run -p
-// rung07_registers -- profile`.
+// time and warp instructions per mma; all wavefronts stay ideal.
+// `cargo ladder diff 7`, then `cargo run -p rung07_registers -- profile`.
 
 constexpr int BM = 128, BN = 128, BK = 64;             // the block's tile of C, and its step along K
 constexpr int WM = 64, WN = 64;                        // the warp's tile of C

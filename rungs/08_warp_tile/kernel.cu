@@ -1,8 +1,8 @@
 // Rung 08, warp tile: a warp computes 64x96 elements of C, as many as its registers hold, and so reads less for each
 // mma. There is room for B's fragments of 16 columns at a time. Rows of A's tile now have 64 bytes, two in 128
 // bytes, so A's swizzle uses row / 2. Tiles are numbered so that neighbours share A and B in L2. The counters to
-// watch are time and shared-memory wavefronts per mma. `cargo ladder diff 8`, then `cargo run -p rung08_warp_tile --
-// profile`.
+// watch are time and shared-memory wavefronts per mma.
+// `cargo ladder diff 8`, then `cargo run -p rung08_warp_tile -- profile`.
 
 // A configuration's tile of C. The host passes it on the compiler's command line.
 #ifndef TILE_M

@@ -7,7 +7,7 @@
 //! | which machine instructions a warp issued | both | [`Walk`], `path.rs` |
 //! | a replacement for both, without ptxas | PTX, list-scheduled | [`Listed`], `listed/` |
 //! | the cost of an instruction | its opcode | [`Class`], `class.rs` |
-//! | intervals, latencies, rates | microbenchmarks on a card | [`Card`], `cards/` |
+//! | intervals, latencies, rates | microbenchmarks on a card | [`Card`], `card/` |
 //! | L2 traffic that SMs share | the addresses of one wave of CTAs | [`Sharing`], `sharing.rs` |
 //! | when each warp issues each instruction | all of the above | [`simulate()`], `simulate/` |
 //! | a picture of an SM's warps over a few loop iterations | a simulation | [`timeline()`], `timeline.rs` |

@@ -141,6 +141,7 @@ fn only_gpu_names_cudarc_and_only_doors_are_unsafe() {
     let doors = [
         "common/gpu",
         "common/driver/src/host.rs",
+        "common/driver/src/nvrtc.rs",
         "book/live/src/exports.rs",
     ];
     for file in files(root(), ".rs")

@@ -79,7 +79,7 @@ fn an_mbarrier_forwards_and_back() {
     }
     let said = page.text(&format!("{figure} .ia-said")).expect("words");
     assert!(
-        said.contains("16384 bytes more come, this wait hangs"),
+        said.contains("16384 bytes more come, this wait never ends"),
         "{said}"
     );
     assert_eq!(

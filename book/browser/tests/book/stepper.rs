@@ -517,7 +517,7 @@ fn links_to_steps_from_disk() {
     page.open(&disk, "stepper.html").expect("the page");
     let text = page.text("[data-interactive=stepper]").expect("words");
     assert!(
-        text.contains("Without JavaScript and WebAssembly nothing runs here"),
+        text.contains("This figure needs JavaScript and WebAssembly"),
         "{text}"
     );
     no_problems(&mut page);
