@@ -116,7 +116,7 @@ fn an_mbarrier_forwards_and_back() {
     focused(&mut page, "[data-step=on]");
     (0..11).for_each(|_| page.press("Enter").expect("a key"));
     let said = page.text(&format!("{figure} .ia-said")).expect("words");
-    assert!(said.contains("hangs for ever"), "{said}");
+    assert!(said.contains("this wait never ends"), "{said}");
     no_problems(&mut page);
 
     // Two consumers, and one arrival too many for a phase.
