@@ -401,15 +401,16 @@ fn tiles() -> Vec<Experiment> {
             all.push(few(64, columns, 132, slots));
         }
     }
-    for (rows, columns, held) in [
-        (64, 64, 2),
+    // Several blocks on an SM, of which each waits for its only stage: rows, columns, and blocks per SM.
+    let several = [
         (64, 64, 4),
         (64, 64, 8),
         (64, 64, 12),
         (128, 32, 2),
         (128, 32, 3),
         (128, 32, 6),
-    ] {
+    ];
+    for (rows, columns, held) in [(64, 64, 2)].into_iter().chain(several) {
         all.push(few(rows, columns, 132 * held, 1));
     }
     for slots in [1, 2, 3, 6] {
@@ -424,15 +425,7 @@ fn tiles() -> Vec<Experiment> {
             all.push(setting("tiles", 64, columns, 132, slots));
         }
     }
-    // Several blocks on an SM, of which each waits for its only stage.
-    for (rows, columns, held) in [
-        (64, 64, 4),
-        (64, 64, 8),
-        (64, 64, 12),
-        (128, 32, 2),
-        (128, 32, 3),
-        (128, 32, 6),
-    ] {
+    for (rows, columns, held) in several {
         all.push(setting("tiles", rows, columns, 132 * held, 1));
     }
     all

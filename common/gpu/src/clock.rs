@@ -63,7 +63,7 @@ impl Clock {
     /// Enqueues a reading.
     ///
     /// # Errors
-    /// [`GpuError::Size`] if there is no room left, [`GpuError::Driver`].
+    /// [`GpuError::Size`] if the buffer is full, [`GpuError::Driver`].
     pub fn read(&mut self, gpu: &Context) -> Result<(), GpuError> {
         let each = self.sms as usize * size_of::<Counters>();
         let end = (self.taken + 1) * each;

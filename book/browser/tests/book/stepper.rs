@@ -435,7 +435,7 @@ fn accumulators_that_a_wait_completes() {
     no_problems(&mut page);
 }
 
-/// An address that asks for a kernel or a rung that is not there is answered in words.
+/// A link to a kernel or a rung that does not exist shows a message.
 #[test]
 fn a_kernel_that_is_not_there() {
     let Some((mut chromium, server)) = reader() else {
@@ -460,7 +460,7 @@ fn a_kernel_that_is_not_there() {
         said(&mut page),
         json!(["There is no rung 99_nothing: this is the kernel of rung 02_smem."])
     );
-    // Whoever chooses is asked for nothing that is missing.
+    // Choosing a rung clears the message.
     page.choose("[name=rung]", "04_mma").expect("a rung");
     settled(&mut page);
     assert_eq!(said(&mut page), json!([]));
