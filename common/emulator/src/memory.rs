@@ -3,6 +3,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::hash::{BuildHasherDefault, Hasher};
 
+use crate::ptx::zeroed_after;
 use crate::shadow::GlobalShadow;
 use crate::{Error, Printed};
 
@@ -133,6 +134,14 @@ impl Memory {
     pub fn bytes_mut(&mut self, address: u64) -> Option<&mut [u8]> {
         self.index(address)
             .map(|at| &mut self.allocations[at].bytes[..])
+    }
+
+    /// Sets the allocation that starts at `address` to these bytes and zeros after them.
+    pub fn renew(&mut self, address: u64, initial: &[u8]) {
+        if let Some(at) = self.index(address) {
+            let bytes = &mut self.allocations[at].bytes;
+            *bytes = zeroed_after(initial, bytes.len());
+        }
     }
 
     /// Removes the allocation that starts at `address`, if there is one.

@@ -4,10 +4,11 @@ use emulator::{Finding, FindingKind, LaunchReport, Options};
 use crate::device::Device;
 use crate::{Host, KernelChoice, LaunchSpec, Result, Rung, Settings, Size, Target, Values, choose};
 
-/// Multiplications of one trial: one tile more than are resident, for the largest of the rungs' tiles. And of all
-/// trials together, which take one or two seconds in the development profile.
+/// Multiplications of one trial's problem: one tile more than are resident, for the largest of the rungs' tiles. And
+/// those that all trials together execute: four products of 256x256x256, so that trials take no longer than the launch
+/// that they are about, which is run twice and checked.
 const MAX_WORK_OF_TRIAL: u64 = 1 << 29;
-const MAX_WORK: u64 = 1 << 30;
+const MAX_WORK: u64 = 1 << 26;
 
 /// Steps along K: both parities, and more than a pipeline has stages. Launches of several tiles use only the second
 /// list.
@@ -46,16 +47,17 @@ pub(crate) fn propose(
         let Ok(Some(executed)) = executed(host, settings, size, sampled) else {
             continue;
         };
+        let seen = left.extract_if(.., |finding| executed(finding.location.instruction));
+        let mut seen = seen.peekable();
+        if seen.peek().is_none() {
+            continue;
+        }
         let by = flags(rung, settings, target, spec, size);
-        left.retain_mut(|finding| {
-            let seen = executed(finding.location.instruction);
-            if let (true, FindingKind::NeverExecuted { executed_by, .. }) =
-                (seen, &mut finding.kind)
-            {
+        for finding in seen {
+            if let FindingKind::NeverExecuted { executed_by, .. } = &mut finding.kind {
                 *executed_by = Some(by.clone());
             }
-            !seen
-        });
+        }
     }
 }
 

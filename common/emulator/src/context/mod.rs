@@ -56,7 +56,7 @@ pub struct SavedMemory {
 struct Variable {
     place: VariablePlace,
     address: u64,
-    /// Its first bytes.
+    /// Its initial bytes; those after them are zero.
     initial: Vec<u8>,
 }
 
@@ -121,8 +121,7 @@ impl Context {
                 VariablePlace::Global(_) => Region::Variables,
                 VariablePlace::Const(_) => Region::Constants,
             };
-            let initial = variable.initial();
-            let buffer = match self.place(region, &variable.name, initial.clone()) {
+            let buffer = match self.place(region, &variable.name, variable.initial()) {
                 Ok(buffer) => buffer,
                 Err(error) => {
                     self.remove(&variables);
@@ -132,7 +131,7 @@ impl Context {
             variables.push(Variable {
                 place: *place,
                 address: buffer.address,
-                initial,
+                initial: variable.init.clone(),
             });
             buffers.push((variable.name.clone(), buffer));
         }
@@ -156,9 +155,7 @@ impl Context {
         for (index, at, width, bytes) in patches {
             let variable: &mut Variable = &mut variables[index];
             variable.initial[at..at + width].copy_from_slice(&bytes[..width]);
-            if let Some(held) = self.memory.bytes_mut(variable.address) {
-                held.copy_from_slice(&variable.initial);
-            }
+            self.memory.renew(variable.address, &variable.initial);
         }
         let id = self.modules;
         self.modules += 1;
@@ -189,9 +186,7 @@ impl Context {
         self.last = LastLaunch::None;
         self.memory.clear(Region::Buffers);
         for variable in self.loaded.values().flatten() {
-            if let Some(bytes) = self.memory.bytes_mut(variable.address) {
-                bytes.copy_from_slice(&variable.initial);
-            }
+            self.memory.renew(variable.address, &variable.initial);
         }
     }
 

@@ -123,15 +123,15 @@ impl Execution<'_> {
         }
     }
 
-    /// The operation may read or write these bytes of a block of the cluster at any time from now until it has
-    /// landed ([`Execution::landed`]) and a thread has waited for it. `issuers`: the warps (of the cluster) and
-    /// lanes that issue it together; the write of what is read must happen before each of them and be fenced for the
+    /// The operation may read or write `bytes` bytes at each address of a block of the cluster at any time from now
+    /// until it has landed ([`Execution::landed`]) and a thread has waited for it. `issuers`: the warps (of the cluster)
+    /// and lanes that issue it together; the write of what is read must happen before each of them and be fenced for the
     /// async proxy.
     pub fn asynchronous(
         &mut self,
         how: AccessMode,
         by: &AsyncOp,
-        (rank, address): (usize, u32),
+        (rank, addresses): (usize, impl IntoIterator<Item = u32>),
         bytes: u32,
         issuers: &[(Actor, u32)],
     ) {
@@ -143,15 +143,15 @@ impl Execution<'_> {
             .iter()
             .filter_map(|&(warp, mask)| order.observer(warp, mask))
             .collect();
-        let mut check = shadow.asynchronous(how, address, bytes, by, &observers);
         let generic = matches!(
             how,
             AccessMode::AsyncStore | AccessMode::AsyncReduce { generic: true }
         );
-        if generic && matches!(check, AccessCheck::Unfenced(_)) {
-            check = AccessCheck::Fine;
+        for (address, check) in shadow.asynchronous(how, addresses, bytes, by, &observers) {
+            if !(generic && matches!(check, AccessCheck::Unfenced(_))) {
+                self.found(check, how, address, bytes, by.site);
+            }
         }
-        self.found(check, how, address, bytes, by.site);
     }
 
     /// What the operation wrote has landed. `generic`: it was not written by the async proxy, and so still

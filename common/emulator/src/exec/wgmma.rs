@@ -233,12 +233,9 @@ impl Warp {
             };
             self.check_swizzle(name, &descriptor, op, cx);
             let starts = units(mn, transposed).map(|(row, k)| descriptor.unit(transposed, row, k));
-            self.note_read(starts, cx);
-            for (row, k) in units(mn, transposed) {
-                let address = descriptor.unit(transposed, row, k);
-                let at = (cx.rank, address);
-                cx.asynchronous(AccessMode::AsyncRead, &by, at, 16, &[(self.actor, ALL)]);
-            }
+            self.note_read(starts.clone(), cx);
+            let (at, issuers) = ((cx.rank, starts), [(self.actor, ALL)]);
+            cx.asynchronous(AccessMode::AsyncRead, &by, at, UNIT, &issuers);
         }
     }
 
@@ -438,7 +435,7 @@ fn sign(wgmma: &Wgmma, operand: usize) -> u32 {
 }
 
 /// The first element (mn, k) of each 16 bytes of an operand.
-fn units(mn: u32, transposed: bool) -> impl Iterator<Item = (u32, u32)> {
+fn units(mn: u32, transposed: bool) -> impl Iterator<Item = (u32, u32)> + Clone {
     let (step_mn, step_k) = if transposed { (UNIT, 1) } else { (1, UNIT) };
     (0..K / step_k).flat_map(move |k| (0..mn / step_mn).map(move |row| (row * step_mn, k * step_k)))
 }

@@ -315,12 +315,18 @@ impl Operand {
     }
 }
 
+/// `len` bytes that begin with these; zeros beyond them take no memory until they are written.
+pub(crate) fn zeroed_after(first: &[u8], len: usize) -> Vec<u8> {
+    let mut bytes = vec![0; len];
+    let first = &first[..first.len().min(len)];
+    bytes[..first.len()].copy_from_slice(first);
+    bytes
+}
+
 impl Variable {
     /// The initial bytes; omitted ones are zero.
     pub fn initial(&self) -> Vec<u8> {
-        let mut bytes = self.init.clone();
-        bytes.resize(self.bytes as usize, 0);
-        bytes
+        zeroed_after(&self.init, self.bytes as usize)
     }
 }
 

@@ -3,7 +3,7 @@ use super::access_check::{AccessCheck, AccessMode, Hazard, Site};
 use crate::happens_before::{Actor, Observer};
 
 /// A past access: the actor's clock at the time (0: none yet), the lane and the operation.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Stamp {
     pub clock: u32,
     /// The operation in the upper 26 bits, whether the access is a strong one, the lane in the lower 5 bits.
@@ -40,9 +40,20 @@ impl Stamp {
     pub fn lane(self) -> u32 {
         self.who & 31
     }
+
+    /// As one number, 0 for no access: a vector of zeros costs nothing until it is written.
+    pub fn bits(self) -> u64 {
+        u64::from(self.who) << 32 | u64::from(self.clock)
+    }
+    pub fn from_bits(bits: u64) -> Self {
+        Self {
+            clock: bits as u32,
+            who: (bits >> 32) as u32,
+        }
+    }
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Write {
     pub stamp: Stamp,
     /// The actor that the clock belongs to.
@@ -109,11 +120,53 @@ pub(super) struct Read {
     pub lanes: u32,
 }
 
-/// Reads by an actor that is not a warp of the block: a warp of another block, or an engine.
+impl Read {
+    /// The same actor reads again. Of several reads at one clock, a weak one is kept.
+    pub fn add(&mut self, now: Stamp) {
+        let same_clock = self.stamp.clock == now.clock;
+        let before = if same_clock { self.lanes } else { 0 };
+        if before == 0 || self.stamp.is_strong() || !now.is_strong() {
+            self.stamp = now;
+        }
+        self.lanes = before | 1 << now.lane();
+    }
+}
+
+/// The last read of each cell by an actor that is not a warp of the block: a warp of another block, or an engine.
 pub(super) struct Column {
     pub actor: Actor,
-    /// For each cell: the read, and the warp that issued it.
-    pub reads: Vec<(Read, u16)>,
+    /// [`Stamp::bits`].
+    stamps: Vec<u64>,
+    lanes: Vec<u32>,
+    /// The warp that issued it.
+    warps: Vec<u16>,
+}
+
+impl Column {
+    pub fn new(actor: Actor, cells: usize) -> Self {
+        Self {
+            actor,
+            stamps: vec![0; cells],
+            lanes: vec![0; cells],
+            warps: vec![0; cells],
+        }
+    }
+
+    pub fn get(&self, cell: usize) -> (Read, u16) {
+        let read = Read {
+            stamp: Stamp::from_bits(self.stamps[cell]),
+            lanes: self.lanes[cell],
+        };
+        (read, self.warps[cell])
+    }
+
+    pub fn read(&mut self, cell: usize, now: Stamp, warp: Actor) {
+        let (mut read, _) = self.get(cell);
+        read.add(now);
+        self.stamps[cell] = read.stamp.bits();
+        self.lanes[cell] = read.lanes;
+        self.warps[cell] = warp as u16;
+    }
 }
 
 /// The last write of a cell.

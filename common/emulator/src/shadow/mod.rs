@@ -25,8 +25,8 @@ pub(crate) struct Shadow {
     /// does not order the weak write before it, so both are kept.
     writes: Vec<Write>,
     strong: HashMap<usize, Write>,
-    /// The last read, for each cell and warp of the block; and the lanes that have read at that clock.
-    reads: Vec<Stamp>,
+    /// The last read, for each cell and warp of the block ([`Stamp::bits`]); and the lanes that have read at that clock.
+    reads: Vec<u64>,
     lanes: Vec<u32>,
     /// The read before the last, if another lane has read by another operation at the same clock.
     earlier: HashMap<usize, Stamp>,
@@ -44,6 +44,12 @@ pub(crate) struct AsyncOp {
     pub site: Site,
 }
 
+impl AsyncOp {
+    fn stamp(&self) -> Stamp {
+        Stamp::new(self.clock, self.site.op, self.site.lane as u32)
+    }
+}
+
 impl Shadow {
     /// `bytes` of shared memory for `warps` warps, the first of which is number `first` of its cluster;
     /// at least `grain` bytes are touched at a time.
@@ -55,7 +61,7 @@ impl Shadow {
             shift,
             writes: vec![Write::NONE; cells],
             strong: HashMap::new(),
-            reads: vec![Stamp::default(); cells * warps],
+            reads: vec![0; cells * warps],
             lanes: vec![0; cells * warps],
             earlier: HashMap::new(),
             others: Vec::new(),
@@ -142,7 +148,7 @@ impl Shadow {
             }
             if how.is_read() {
                 let now = if how.is_strong() { now.strong() } else { now };
-                self.read(cell, now, warp, warp);
+                self.read(cell, now, warp);
                 continue;
             }
             self.unordered_reads(cell, how, observer, &mut check);
@@ -178,7 +184,8 @@ impl Shadow {
     fn has_read(&self, cell: usize, warp: Actor, op: usize) -> bool {
         let own = warp.wrapping_sub(self.first);
         let last = self.reads.get(cell * self.warps + own);
-        own < self.warps && last.is_some_and(|last| last.clock > 0 && last.op() == op)
+        let last = last.map_or(Stamp::default(), |&bits| Stamp::from_bits(bits));
+        own < self.warps && last.clock > 0 && last.op() == op
     }
 
     /// Records the reads of these lanes, each at its own address, and checks lanes with the same address together;
@@ -219,70 +226,118 @@ impl Shadow {
             }
             for cell in cells {
                 let at = cell * self.warps + own;
-                let (stamp, lanes) = (&mut self.reads[at], &mut self.lanes[at]);
-                let before = if stamp.clock == now.clock { *lanes } else { 0 };
-                if before != 0 && stamp.lane() != now.lane() && stamp.op() != now.op() {
-                    self.earlier.insert(at, *stamp);
+                let (last, lanes) = (Stamp::from_bits(self.reads[at]), &mut self.lanes[at]);
+                let before = if last.clock == now.clock { *lanes } else { 0 };
+                if before != 0 && last.lane() != now.lane() && last.op() != now.op() {
+                    self.earlier.insert(at, last);
                 }
-                (*stamp, *lanes) = (now, before | same);
+                (self.reads[at], *lanes) = (now.bits(), before | same);
             }
         }
         unclear
     }
 
-    /// Records an access by an engine, issued by these threads together, and returns what is wrong with
-    /// it. A write is in flight from now on until it lands.
+    /// Records accesses of `bytes` bytes at each address by an engine, issued by these threads together, and returns
+    /// those with which something is wrong. A write is in flight from now on until it lands.
     pub fn asynchronous(
         &mut self,
         how: AccessMode,
-        address: u32,
+        addresses: impl IntoIterator<Item = u32>,
         bytes: u32,
         by: &AsyncOp,
         issuers: &[Observer<'_>],
-    ) -> AccessCheck {
-        let now = Stamp::new(by.clock, by.site.op, by.site.lane as u32);
-        let mut check = AccessCheck::Fine;
-        let reduces = matches!(how, AccessMode::AsyncReduce { .. });
-        let last = match reduces {
-            true => LastAccess::Reducing,
-            false => LastAccess::Launched,
-        };
-        for cell in self.range(address, bytes) {
-            let write = self.writes[cell];
-            let stamp = write.stamp;
-            match write.last {
-                LastAccess::Mbarrier => {
-                    check.worse(AccessCheck::Mbarrier(write.hazard()));
-                    continue;
-                }
-                LastAccess::Reducing | LastAccess::Reduced if reduces => {}
-                LastAccess::InFlight | LastAccess::Launched | LastAccess::Reducing => {
-                    check.worse(AccessCheck::Race(write.hazard()))
-                }
-                _ if stamp.clock == 0 => {
-                    let reads = reduces || how == AccessMode::AsyncRead;
-                    if reads && self.strong_write(cell).is_none() {
-                        check.worse(AccessCheck::Uninitialised);
-                    }
-                }
-                _ => issuers
-                    .iter()
-                    .for_each(|observer| check.worse(write.before_async(observer))),
-            }
-            if let Some(strong) = self.strong_write(cell) {
-                let issuers = issuers.iter();
-                issuers.for_each(|observer| check.worse(strong.before_async(observer)));
+    ) -> Vec<(u32, AccessCheck)> {
+        // Cells were mostly written together: what is right for one is right for the next.
+        let mut right = None;
+        let mut wrong = Vec::new();
+        for address in addresses {
+            let mut check = AccessCheck::Fine;
+            for cell in self.range(address, bytes) {
+                self.before_async(cell, how, issuers, &mut right, &mut check);
             }
             if how == AccessMode::AsyncRead {
-                self.read(cell, now, by.actor, by.site.warp);
+                self.read_by_engine(address, bytes, by);
+            } else {
+                self.launch(address, bytes, how, by, issuers, &mut check);
+            }
+            if !matches!(check, AccessCheck::Fine) {
+                wrong.push((address, check));
+            }
+        }
+        wrong
+    }
+
+    /// Whether the writes of a cell happen before an access by an engine; `right` is a weak write that does.
+    #[inline(always)]
+    fn before_async(
+        &self,
+        cell: usize,
+        how: AccessMode,
+        issuers: &[Observer<'_>],
+        right: &mut Option<Write>,
+        check: &mut AccessCheck,
+    ) {
+        let write = self.writes[cell];
+        let reduces = matches!(how, AccessMode::AsyncReduce { .. });
+        match write.last {
+            _ if *right == Some(write) => {}
+            LastAccess::Mbarrier => return check.worse(AccessCheck::Mbarrier(write.hazard())),
+            LastAccess::Reducing | LastAccess::Reduced if reduces => {}
+            LastAccess::InFlight | LastAccess::Launched | LastAccess::Reducing => {
+                check.worse(AccessCheck::Race(write.hazard()))
+            }
+            _ if write.stamp.clock == 0 => {
+                let reads = reduces || how == AccessMode::AsyncRead;
+                if reads && self.strong_write(cell).is_none() {
+                    check.worse(AccessCheck::Uninitialised);
+                }
+            }
+            _ => {
+                let mut one = AccessCheck::Fine;
+                let issuers = issuers.iter();
+                issuers.for_each(|observer| one.worse(write.before_async(observer)));
+                *right = matches!(one, AccessCheck::Fine).then_some(write);
+                check.worse(one);
+            }
+        }
+        if let Some(strong) = self.strong_write(cell) {
+            let issuers = issuers.iter();
+            issuers.for_each(|observer| check.worse(strong.before_async(observer)));
+        }
+    }
+
+    fn read_by_engine(&mut self, address: u32, bytes: u32, by: &AsyncOp) {
+        let at = self.column(by.actor);
+        for cell in self.range(address, bytes) {
+            if self.writes[cell].last != LastAccess::Mbarrier {
+                self.others[at].read(cell, by.stamp(), by.site.warp);
+            }
+        }
+    }
+
+    /// Records a write that is in flight from now on.
+    fn launch(
+        &mut self,
+        address: u32,
+        bytes: u32,
+        how: AccessMode,
+        by: &AsyncOp,
+        issuers: &[Observer<'_>],
+        check: &mut AccessCheck,
+    ) {
+        let last = match how {
+            AccessMode::AsyncReduce { .. } => LastAccess::Reducing,
+            _ => LastAccess::Launched,
+        };
+        for cell in self.range(address, bytes) {
+            if self.writes[cell].last == LastAccess::Mbarrier {
                 continue;
             }
             for observer in issuers {
-                self.unordered_reads(cell, how, observer, &mut check);
+                self.unordered_reads(cell, how, observer, check);
             }
-            self.write(cell, now, by.actor, by.site.warp, last);
+            self.write(cell, by.stamp(), by.actor, by.site.warp, last);
         }
-        check
     }
 
     /// A bulk copy has landed: accesses ordered after its completion are allowed now.
@@ -301,9 +356,8 @@ impl Shadow {
     }
 
     fn set_landed(&mut self, address: u32, bytes: u32, by: &AsyncOp, last: LastAccess) {
-        let now = Stamp::new(by.clock, by.site.op, by.site.lane as u32);
         for cell in self.range(address, bytes) {
-            self.write(cell, now, by.actor, by.site.warp, last);
+            self.write(cell, by.stamp(), by.actor, by.site.warp, last);
         }
     }
 
@@ -355,34 +409,33 @@ impl Shadow {
         }
     }
 
-    fn read(&mut self, cell: usize, now: Stamp, actor: Actor, warp: Actor) {
-        let own = actor.wrapping_sub(self.first);
-        let (stamp, lanes) = if own < self.warps {
-            let at = cell * self.warps + own;
-            let last = self.reads[at];
-            if last.clock == now.clock && last.lane() != now.lane() && last.op() != now.op() {
-                self.earlier.insert(at, last);
-            }
-            (&mut self.reads[at], &mut self.lanes[at])
-        } else {
-            let at = match self.others.iter().position(|c| c.actor == actor) {
-                Some(at) => at,
-                None => {
-                    let reads = vec![(Read::default(), 0); self.writes.len()];
-                    self.others.push(Column { actor, reads });
-                    self.others.len() - 1
-                }
-            };
-            let (read, by) = &mut self.others[at].reads[cell];
-            *by = warp as u16;
-            (&mut read.stamp, &mut read.lanes)
-        };
-        let before = if stamp.clock == now.clock { *lanes } else { 0 };
-        // Of several reads at one clock, a weak one is kept.
-        if before == 0 || stamp.is_strong() || !now.is_strong() {
-            *stamp = now;
+    /// A warp reads a cell.
+    fn read(&mut self, cell: usize, now: Stamp, warp: Actor) {
+        let own = warp.wrapping_sub(self.first);
+        if own >= self.warps {
+            let at = self.column(warp);
+            return self.others[at].read(cell, now, warp);
         }
-        *lanes = before | 1 << now.lane();
+        let at = cell * self.warps + own;
+        let last = Stamp::from_bits(self.reads[at]);
+        if last.clock == now.clock && last.lane() != now.lane() && last.op() != now.op() {
+            self.earlier.insert(at, last);
+        }
+        let mut read = Read {
+            stamp: last,
+            lanes: self.lanes[at],
+        };
+        read.add(now);
+        (self.reads[at], self.lanes[at]) = (read.stamp.bits(), read.lanes);
+    }
+
+    /// The index of the reads of an actor that is not a warp of the block.
+    fn column(&mut self, actor: Actor) -> usize {
+        let known = self.others.iter().position(|one| one.actor == actor);
+        known.unwrap_or_else(|| {
+            self.others.push(Column::new(actor, self.writes.len()));
+            self.others.len() - 1
+        })
     }
 
     /// Finds reads that do not happen before a write by these threads.
@@ -409,8 +462,8 @@ impl Shadow {
             AccessCheck::Race(Hazard { site, how })
         };
         let row = cell * self.warps;
-        for (warp, &stamp) in self.reads[row..row + self.warps].iter().enumerate() {
-            let actor = self.first + warp;
+        for (warp, &bits) in self.reads[row..row + self.warps].iter().enumerate() {
+            let (actor, stamp) = (self.first + warp, Stamp::from_bits(bits));
             if stamp.clock == 0 || observer.all_seen(actor, stamp.clock) {
                 continue;
             }
@@ -431,14 +484,14 @@ impl Shadow {
             }
         }
         for column in &self.others {
-            let (read, warp) = &column.reads[cell];
-            if racing(column.actor, read) {
-                let how = if column.actor == usize::from(*warp) {
+            let (read, warp) = column.get(cell);
+            if racing(column.actor, &read) {
+                let how = if column.actor == usize::from(warp) {
                     AccessMode::Read
                 } else {
                     AccessMode::AsyncRead
                 };
-                check.worse(hazard((*warp).into(), read, how));
+                check.worse(hazard(warp.into(), &read, how));
             }
         }
     }

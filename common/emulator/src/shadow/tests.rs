@@ -110,7 +110,11 @@ fn a_warp_reads_as_its_lanes_do() {
         }
         assert_eq!(together.lanes, singly.lanes);
         let clocks = |shadow: &Shadow| -> Vec<u32> {
-            shadow.reads.iter().map(|stamp| stamp.clock).collect()
+            shadow
+                .reads
+                .iter()
+                .map(|&bits| Stamp::from_bits(bits).clock)
+                .collect()
         };
         assert_eq!(clocks(&together), clocks(&singly));
     }
@@ -147,7 +151,11 @@ fn issue(
     let observer = order
         .observer(thread / 32, 1 << (thread % 32))
         .expect("a warp");
-    shadow.asynchronous(how, 0, 16, &by, &[observer])
+    let wrong = shadow.asynchronous(how, [0], 16, &by, &[observer]);
+    wrong
+        .into_iter()
+        .next()
+        .map_or(AccessCheck::Fine, |(_, check)| check)
 }
 
 #[test]

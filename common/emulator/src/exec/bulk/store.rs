@@ -73,7 +73,13 @@ impl Warp {
             cx.check_before_bulk(Does::Write, piece.global, piece.bytes, site);
         }
         let issuer = [(self.actor, 1 << site.lane)];
-        cx.asynchronous(AccessMode::AsyncRead, &by, (cx.rank, from), bytes, &issuer);
+        cx.asynchronous(
+            AccessMode::AsyncRead,
+            &by,
+            (cx.rank, [from]),
+            bytes,
+            &issuer,
+        );
         self.stores.push(Store {
             lane: site.lane,
             group: self.bulk_commits[site.lane],
