@@ -178,7 +178,7 @@
       ? place === null ? null : { row: Math.floor(place / columns), column: place % columns }
       : at;
     const what = inMemory
-      ? "the logical column that lies in each slot of memory"
+      ? "the logical column that is stored in each slot of memory"
       : "the banks in which each logical column lies";
     const isCut = model.shownRows < state.rows || model.shownColumns < columns;
     return h("figure", { class: "ia-figure" },
