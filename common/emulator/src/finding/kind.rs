@@ -129,7 +129,7 @@ pub enum FindingKind {
         /// The access that the wait should have preceded.
         access: Box<Location>,
     },
-    /// All arrivals of an mbarrier's phase have come, but its tx-count is not zero: it can never complete.
+    /// No arrival of an mbarrier's phase is pending, but its tx-count is not zero: the phase can never complete.
     /// Reported at `expect_tx`; how many bytes are missing or too many.
     TransactionCount(String),
     /// A `wgmma` reads a tile with a different swizzle from the bulk copy that wrote it: which operand, and both

@@ -488,7 +488,7 @@ fn large_texts_are_refused_or_done_in_time() {
                 ".entry k() {{ {} }}",
                 repeat(20_000, &|i| format!("bra L{i};"))
             ),
-            Some("branches forward"),
+            Some("forward branches"),
         ),
         (
             format!(
