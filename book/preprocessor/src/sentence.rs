@@ -73,7 +73,9 @@ impl Sentence {
                 Part::Directive(directive) => match directive.show(world, id)? {
                     Shown::Inline(shown) => text += &shown,
                     Shown::Block(_) | Shown::Minutes => {
-                        bail!("only a directive that stands in a sentence can stand here")
+                        bail!(
+                            "only a directive that yields a number or a word can be used within a sentence"
+                        )
                     }
                 },
             }
@@ -128,7 +130,7 @@ mod tests {
         for (text, why) in [
             (
                 "{{#table f/a.csv}}",
-                "only a directive that stands in a sentence",
+                "only a directive that yields a number or a word",
             ),
             ("{{#numbre x}}", "no directive `numbre`"),
             ("a {{#number x", "never ends"),

@@ -75,7 +75,7 @@ fn what_is_wrong_is_named_with_page_and_line() {
             "{{#figure other.svg | x}}",
             "cannot read book/figures/other.svg",
         ),
-        ("{{#figure layout swizzle x | x}}", "x is no number"),
+        ("{{#figure layout swizzle x | x}}", "x is not a number"),
         ("{{#result bench.md}}", "which of its sections"),
         ("{{#result bench.md#by-size}}", "no section by-size"),
         ("{{#result bench.md#empty}}", "holds no table"),
@@ -167,7 +167,7 @@ fn what_is_wrong_is_named_with_page_and_line() {
         ),
         (
             "{{#number counters.csv | row 05_swizzle | column rung | digits 2}}",
-            "is no number to be rounded",
+            "is not a number to be rounded",
         ),
         (
             &predict(&base.replace("\"q\"", "\"{{#number counters.csv | row 6 | column ncu}}\"")),
