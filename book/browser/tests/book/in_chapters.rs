@@ -419,7 +419,7 @@ fn a_link_shows_the_figure_anywhere() {
         ),
     ];
     from_disk(&mut chromium, &links, |page, (within, wavefronts)| {
-        let mut count = |page: &mut Page<'_>| strip(page, within).as_array().expect("lines").len();
+        let count = |page: &mut Page<'_>| strip(page, within).as_array().expect("lines").len();
         assert_eq!(count(page), wavefronts, "{within}");
         let top = page.evaluate("(() => { const box = document.querySelector('.fig-strip').closest('[data-interactive]').getBoundingClientRect(); return box.top < innerHeight && box.bottom > 0; })()");
         assert_eq!(top.expect("a place"), true, "{within} is not in view");

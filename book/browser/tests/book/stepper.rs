@@ -250,7 +250,7 @@ fn a_rung_forwards_and_back() {
             // By lines: up to the beginning of the next one.
             page.choose("[name=by]", "line").expect("a step");
             page.click("[data-step=on]").expect("a button");
-            let line = |at: usize| (steps.warp(at), steps.instruction(at)["line"]);
+            let line = |at: usize| (steps.warp(at), &steps.instruction(at)["line"]);
             let last = (1..).find(|&at| line(at) != line(at + 1)).expect("a line");
             is_at(page, native, steps, last, 5);
             // A click on the map describes a word.
