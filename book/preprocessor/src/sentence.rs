@@ -113,7 +113,7 @@ mod tests {
     use crate::world::Outputs;
 
     #[test]
-    fn only_what_stands_in_a_sentence_is_shown_in_one() {
+    fn only_parts_of_a_sentence_are_shown_in_one() {
         let folder = tempfile::tempdir().expect("a folder for temporary files");
         std::fs::create_dir(folder.path().join("f")).expect("writable");
         std::fs::write(folder.path().join("f/a.csv"), "x,y\n1,2000\n").expect("writable");

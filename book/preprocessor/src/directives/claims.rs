@@ -107,7 +107,7 @@ fn list(world: &World) -> Result<Vec<Claim>> {
     for (index, claim) in list.claim.iter().enumerate() {
         let id = &claim.id;
         let twice = list.claim[..index].iter().any(|other| other.id == *id);
-        ensure!(!twice, "{FILE}: {id} stands there twice");
+        ensure!(!twice, "{FILE}: the id {id} occurs twice");
         ensure!(
             !claim.check.is_empty(),
             "{FILE}: nothing is checked for {id}"

@@ -110,7 +110,7 @@ mod tests {
         assert_eq!(in_text(r"^loads +([\d,]+)").ok(), Some(9216.0));
         for (wrong, why) in [
             ("loads", "one group"),
-            ("(loads) x", "no number"),
+            ("(loads) x", "not a number"),
             ("(", "unclosed"),
             (r"misses (\d+)", "nothing matches"),
             (r"[a-z]+ +([\d,]+)", "matches 2 times"),
