@@ -168,12 +168,12 @@ fn shares(cells: &mut Cells, first: &str, last: &str) -> Result<()> {
             .iter()
             .map(|text| {
                 let number = text.parse::<f64>().ok().filter(|number| *number >= 0.0);
-                number.with_context(|| format!("`{text}` is not a number to have a share of"))
+                number.with_context(|| format!("`{text}` is not a number, so it has no share"))
             })
             .collect::<Result<_>>()?;
         let sum: f64 = numbers.iter().sum();
         if !(sum > 0.0 && sum.is_finite()) {
-            bail!("the numbers of a row add up to {sum}, of which nothing has a share");
+            bail!("the numbers of a row add up to {sum}, so they have no shares");
         }
         for (cell, number) in row[first..=last].iter_mut().zip(numbers) {
             *cell = format!("{:.1}%", number / sum * 100.0);

@@ -199,7 +199,10 @@ fn matching(
     below: Option<f64>,
     above: Option<f64>,
 ) -> Result<String> {
-    ensure!(!shows.is_empty(), "nothing is to be shown");
+    ensure!(
+        !shows.is_empty(),
+        "`shows` is empty: name at least one expression"
+    );
     let mut found = BTreeMap::new();
     for expression in shows {
         let regex = RegexBuilder::new(expression).multi_line(true).build()?;

@@ -418,7 +418,7 @@ fn look_inside(arguments: &Arguments, chosen: Chosen) -> Result<String> {
     let mut ready = prepared(&program, &launch, &target, options)?;
     let (function, config) = (&ready.function, &ready.config);
     let run = ready.device.launch(function, config, &ready.placed.args)?;
-    let run = run.context("the emulator shows it; without --device gpu")?;
+    let run = run.context("only the emulator shows it: omit --device gpu")?;
     let ended: Vec<String> = run
         .findings
         .iter()
@@ -490,7 +490,7 @@ fn config(launch: &Launch, program: &Program) -> Result<LaunchConfig> {
         grid: grid.0,
         block: block.0,
         dynamic_shared: u32::try_from(dynamic_shared)
-            .context("--shared is more than any block has")?,
+            .context("--shared exceeds what a block can have")?,
         cluster: launch.cluster.map_or([1; 3], |cluster| cluster.0),
         cooperative: launch.cooperative,
         overlap: launch.overlap,
