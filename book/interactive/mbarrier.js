@@ -45,7 +45,7 @@
     const what = part === null ? "init" : wordsOf(part);
     const did = state.completes ? "it completes the phase" : state.passes === undefined ? null : state.passes ? "it passes" : "it waits";
     const why = hangs
-      ? ` All arrivals have come, so only bytes can complete this phase: unless ${state.bytes > 0 ? `exactly ${counted(state.bytes, "byte")} more come` : "the surplus bytes are expected later"}, this wait never ends.`
+      ? ` No arrival is pending, so only bytes can complete this phase: unless ${state.bytes > 0 ? `exactly ${counted(state.bytes, "byte")} more arrive` : "the surplus bytes are expected later"}, this wait never ends.`
       : "";
     return `${what}${did ? `: ${did}` : ""}. Now ${state.words}.${why}`;
   }

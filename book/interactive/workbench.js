@@ -178,7 +178,7 @@
       ? place === null ? null : { row: Math.floor(place / columns), column: place % columns }
       : at;
     const what = inMemory
-      ? "the logical column that lies in each slot of memory"
+      ? "the logical column that is stored in each slot of memory"
       : "the banks in which each logical column lies";
     const isCut = model.shownRows < state.rows || model.shownColumns < columns;
     return h("figure", { class: "ia-figure" },
@@ -332,7 +332,7 @@
       const inElements = swizzle.base - log2(state.element);
       said.push(inElements >= 0
         ? `On offsets counted in elements of ${count(state.element, "byte")} it is Swizzle<${swizzle.bits},${inElements},${swizzle.shift}>.`
-        : `Units of ${count(swizzle.unitBytes, "byte")} tear elements of ${state.element} apart.`);
+        : `Units of ${count(swizzle.unitBytes, "byte")} split elements of ${state.element}.`);
     }
     return said;
   }
@@ -420,7 +420,7 @@
           ? h("div", { class: "ia-row" },
               number("b", "B", 0, 8, "bits XORed"), number("m", "M", 0, 10, "low bits that stay"), number("s", "S", -10, 10, "places they travel"))
           : h("div", { class: "ia-row" },
-              h("label", { class: "ia-field ia-wide" }, h("span", {}, "The unit of its row in which column col of row row lies"), box,
+              h("label", { class: "ia-field ia-wide" }, h("span", {}, "The unit of its row that holds column col of row row"), box,
                 h("small", { id: "ia-language" }, "| ^ & << >> + - * / % ( ), 12, 0x1f, 0b1100, row, col; as in C"))),
         packed,
         more(

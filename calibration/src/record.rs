@@ -112,7 +112,7 @@ fn open(gpu: usize) -> Result<gpu::Context> {
 }
 
 fn make(folder: &Path) -> Result<()> {
-    std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))
+    std::fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))
 }
 
 fn write(path: &Path, bytes: &[u8]) -> Result<()> {

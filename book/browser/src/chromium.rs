@@ -1,18 +1,18 @@
 //! A private Chromium: started with an empty profile, ended with the test.
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::Result;
 use serde_json::json;
 
 use crate::connection::Connection;
 use crate::page::Page;
-use crate::process::{self, Process};
+use crate::process::Process;
 
 /// Names a browser that is not in PATH.
 pub const PATH: &str = "GEMM_CHROMIUM";
 
 /// Executable names, depending on who packaged it.
-const NAMES: [&str; 5] = [
+pub const NAMES: [&str; 5] = [
     "chromium",
     "chromium-browser",
     "google-chrome",
@@ -36,11 +36,6 @@ const FLAGS: [&str; 12] = [
     "--hide-scrollbars",
     "--mute-audio",
 ];
-
-/// The browser to use, if one is installed.
-pub fn find() -> Option<PathBuf> {
-    process::find(PATH, NAMES)
-}
 
 /// A running browser.
 pub struct Chromium {

@@ -25,7 +25,7 @@ impl Connection {
         let host = address
             .strip_prefix("ws://")
             .and_then(|rest| rest.split('/').next())
-            .with_context(|| format!("{address} is no ws:// address"))?;
+            .with_context(|| format!("{address} is not a ws:// address"))?;
         let stream = TcpStream::connect(host).with_context(|| format!("cannot reach {host}"))?;
         stream.set_read_timeout(Some(PATIENCE))?;
         let (socket, _) = tungstenite::client(address, stream)

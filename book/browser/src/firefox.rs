@@ -1,22 +1,18 @@
 //! A private Firefox, driven over WebDriver BiDi, which is built in: <https://w3c.github.io/webdriver-bidi/>.
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 
 use crate::connection::Connection;
-use crate::process::{self, Process};
+use crate::process::Process;
 use crate::script;
 
 /// Names a Firefox that is not in PATH.
 pub const PATH: &str = "GEMM_FIREFOX";
 
-const NAMES: [&str; 2] = ["firefox", "firefox-esr"];
-
-/// The browser to use, if one is installed.
-pub fn find() -> Option<PathBuf> {
-    process::find(PATH, NAMES)
-}
+/// Executable names, depending on who packaged it.
+pub const NAMES: [&str; 2] = ["firefox", "firefox-esr"];
 
 /// A running Firefox with one page.
 pub struct Firefox {

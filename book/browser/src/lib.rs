@@ -23,20 +23,17 @@ pub const REQUIRE: &str = "GEMM_REQUIRE_BROWSER";
 /// # Errors
 /// If Chromium is installed but does not start; or if it is not installed and [`REQUIRE`] is 1.
 pub fn chromium_or_skip() -> anyhow::Result<Option<Chromium>> {
-    let Some(path) = chromium::find() else {
-        let missing = format!(
-            "no Chromium or Chrome was found: install one (on Debian: apt-get install chromium), \
-             or name it in {}",
-            chromium::PATH
-        );
-        if std::env::var(REQUIRE).is_ok_and(|value| value == "1") {
-            anyhow::bail!("{missing}");
-        }
-        // Bypasses the test harness, which captures the output of passing tests.
-        let _ = writeln!(std::io::stderr(), "skipped: {missing}");
-        return Ok(None);
-    };
-    Chromium::start(&path).map(Some)
+    if let Some(path) = process::find(chromium::PATH, chromium::NAMES) {
+        return Chromium::start(&path).map(Some);
+    }
+    let missing = format!(
+        "no Chromium or Chrome was found: install one (on Debian: apt-get install chromium), or name it in {}",
+        chromium::PATH
+    );
+    let required = std::env::var(REQUIRE).is_ok_and(|value| value == "1");
+    anyhow::ensure!(!required, "{missing}");
+    skip(&missing);
+    Ok(None)
 }
 
 /// Starts Firefox if it is installed, or says that a test is skipped. It is always optional.
@@ -44,13 +41,17 @@ pub fn chromium_or_skip() -> anyhow::Result<Option<Chromium>> {
 /// # Errors
 /// If it is installed but does not start.
 pub fn firefox_or_skip() -> anyhow::Result<Option<Firefox>> {
-    let Some(path) = firefox::find() else {
-        let _ = writeln!(
-            std::io::stderr(),
-            "skipped: no Firefox was found: install one (on Debian: apt-get install firefox-esr), or name it in {}",
-            firefox::PATH
-        );
-        return Ok(None);
-    };
-    Firefox::start(&path).map(Some)
+    if let Some(path) = process::find(firefox::PATH, firefox::NAMES) {
+        return Firefox::start(&path).map(Some);
+    }
+    skip(&format!(
+        "no Firefox was found: install one (on Debian: apt-get install firefox-esr), or name it in {}",
+        firefox::PATH
+    ));
+    Ok(None)
+}
+
+/// Bypasses the test harness, which captures the output of passing tests.
+fn skip(missing: &str) {
+    let _ = writeln!(std::io::stderr(), "skipped: {missing}");
 }

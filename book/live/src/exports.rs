@@ -17,7 +17,7 @@ unsafe extern "C" {
 
 fn last_words(panic: &std::panic::PanicHookInfo<'_>) {
     let text = format!("the engine stopped, which is a fault of its own: {panic}");
-    // SAFETY: an import that reads so many bytes from there, which live until it returns.
+    // SAFETY: an import that reads that many bytes from there; they live until it returns.
     unsafe { panicked(text.as_ptr(), text.len()) }
 }
 
@@ -39,7 +39,7 @@ pub extern "C" fn request(bytes: usize) -> *mut u8 {
 /// `at` is what `request(bytes)` returned, not yet passed to `call`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn call(at: *mut u8, bytes: usize) -> usize {
-    // SAFETY: by the contract it is the slice that `request` leaked, and nobody else has it.
+    // SAFETY: by the contract it is the slice that `request` leaked, and nothing else refers to it.
     let request = unsafe { Box::from_raw(std::ptr::slice_from_raw_parts_mut(at, bytes)) };
     std::panic::set_hook(Box::new(last_words));
     harness::listen(tell);

@@ -76,7 +76,7 @@ enum Request {
 pub fn answer(request: &[u8]) -> String {
     let answer = match serde_json::from_slice(request) {
         Ok(request) => answered(request),
-        Err(error) => Err(format!("this is no request: {error}")),
+        Err(error) => Err(format!("this is not a request: {error}")),
     };
     let answer = answer.unwrap_or_else(|error| json!({ "error": error }));
     answer.to_string()

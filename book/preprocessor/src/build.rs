@@ -55,7 +55,7 @@ fn path_of(address: &str) -> Result<String> {
         .strip_prefix("https://")
         .or(address.strip_prefix("http://"));
     let rest = rest.with_context(|| {
-        format!("{address} is no address of a book: one is such as https://example.org/book")
+        format!("{address} is not the address of a book, such as https://example.org/book")
     })?;
     let path = rest.split_once('/').map_or("", |(_, path)| path);
     match path.trim_matches('/') {

@@ -57,7 +57,9 @@ fn root() -> Result<PathBuf> {
 
 #[cfg(not(feature = "build"))]
 fn build(_words: &[&str]) -> Result<()> {
-    bail!("this program was made without mdBook: `cargo book build` makes it with")
+    bail!(
+        "this program was built without mdBook: `cargo book build` builds it with mdBook, and runs it"
+    )
 }
 
 #[cfg(feature = "build")]

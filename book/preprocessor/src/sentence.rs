@@ -73,7 +73,9 @@ impl Sentence {
                 Part::Directive(directive) => match directive.show(world, id)? {
                     Shown::Inline(shown) => text += &shown,
                     Shown::Block(_) | Shown::Minutes => {
-                        bail!("only a directive that stands in a sentence can stand here")
+                        bail!(
+                            "only a directive that yields a number or a word can be used within a sentence"
+                        )
                     }
                 },
             }
@@ -111,7 +113,7 @@ mod tests {
     use crate::world::Outputs;
 
     #[test]
-    fn only_what_stands_in_a_sentence_is_shown_in_one() {
+    fn only_parts_of_a_sentence_are_shown_in_one() {
         let folder = tempfile::tempdir().expect("a folder for temporary files");
         std::fs::create_dir(folder.path().join("f")).expect("writable");
         std::fs::write(folder.path().join("f/a.csv"), "x,y\n1,2000\n").expect("writable");
@@ -128,7 +130,7 @@ mod tests {
         for (text, why) in [
             (
                 "{{#table f/a.csv}}",
-                "only a directive that stands in a sentence",
+                "only a directive that yields a number or a word",
             ),
             ("{{#numbre x}}", "no directive `numbre`"),
             ("a {{#number x", "never ends"),

@@ -89,7 +89,7 @@ impl World {
             .components()
             .all(|part| matches!(part, std::path::Component::Normal(_)));
         if !inside {
-            bail!("`{file}` is no path inside the repository");
+            bail!("`{file}` is not a path inside the repository");
         }
         fs::read_to_string(self.root.join(file)).with_context(|| format!("cannot read {file}"))
     }

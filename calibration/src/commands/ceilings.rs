@@ -23,7 +23,7 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> Result<bool> {
     let out = &arguments.out;
     // Checked first, so that no time is wasted.
-    fs::create_dir_all(out).with_context(|| format!("cannot make {}", out.display()))?;
+    fs::create_dir_all(out).with_context(|| format!("cannot create {}", out.display()))?;
     let mut progress = |what: &str| anstream::eprintln!("measuring {what}");
     let only = &arguments.only;
     let ceilings = match only.is_empty() {

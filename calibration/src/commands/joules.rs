@@ -19,7 +19,7 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> Result<bool> {
     if let Some(out) = &arguments.out {
         // Checked first, so that no time is wasted.
-        fs::create_dir_all(out).with_context(|| format!("cannot make {}", out.display()))?;
+        fs::create_dir_all(out).with_context(|| format!("cannot create {}", out.display()))?;
     }
     let mut progress = |what: &str| anstream::eprintln!("measuring {what}");
     let measured = joules::measure(arguments.gpu, &mut progress)?;

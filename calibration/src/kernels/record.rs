@@ -100,7 +100,7 @@ pub fn record(
     progress: &mut dyn FnMut(&str, Result<String>),
 ) -> Result<()> {
     let raw = folder.join("raw");
-    std::fs::create_dir_all(&raw).with_context(|| format!("cannot make {}", raw.display()))?;
+    std::fs::create_dir_all(&raw).with_context(|| format!("cannot create {}", raw.display()))?;
     let all = rungs::named(of_rungs)?;
     rungs::build(&all)?;
     // Only the rows of these rungs are replaced.

@@ -344,7 +344,7 @@ fn tma() -> Vec<Experiment> {
     all
 }
 
-/// Boxes that so many blocks read: how much of them does the L2 read, and does it matter which blocks these are?
+/// Boxes that several blocks read: how much of them does the L2 read, and does it matter which blocks these are?
 fn shared_boxes() -> Vec<Experiment> {
     let setting = |kernel: &str, blocks, step, slots: u32, bytes: u32| Experiment {
         blocks,

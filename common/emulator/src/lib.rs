@@ -24,7 +24,7 @@
 //! | shared memory and registers at an instruction | [`Snapshot`], `snapshot.rs` |
 //! | what warps executed, in order | [`WarpTrace`], `trace.rs` |
 //! | the factors of matrix products, and how early copies were issued | [`MatrixFactors`], [`CopyLead`], `observed.rs` |
-//! | the mistakes that were found | [`Finding`], `finding.rs` |
+//! | the mistakes that were found | [`Finding`], `finding/` |
 pub mod approximate;
 mod banks;
 mod card;

@@ -53,7 +53,7 @@ pub struct StepSnapshot {
     pub operands: Option<usize>,
 }
 
-/// A bulk copy, or a `st.async`, whose bytes have come.
+/// A bulk copy, or a `st.async`, whose bytes have arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Landed {
     /// Where they are in the block's shared memory, counted as those that have changed.

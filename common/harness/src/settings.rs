@@ -22,9 +22,9 @@ pub struct Settings {
     /// The emulator's options. Its card comes from the [`Target`](crate::Target), and `instructions` below replaces
     /// [`emulator::Limits::instructions`].
     pub emulator: Options,
-    /// The emulator's limit of warp instructions; `None` for far more than the problem needs.
+    /// The emulator's limit of warp instructions; `None` for one far above what the problem needs.
     pub instructions: Option<u64>,
-    /// Constants of the clock's card that are other than recorded, such as `latency.dram`.
+    /// Constants of the clock's card that replace recorded ones, such as `latency.dram`.
     pub constants: Vec<(String, f64)>,
 }
 
@@ -44,10 +44,10 @@ impl Settings {
     }
 }
 
-/// Which of a rung's kernels runs, or which file of the user's.
+/// Which of a rung's kernels runs, or which of the user's files.
 #[derive(Clone, Debug, Default)]
 pub struct KernelChoice {
-    /// A file of the user's in place of the rung's kernel.
+    /// The user's file, instead of the rung's kernel.
     pub file: Option<PathBuf>,
     /// The architecture, such as `sm_80`; `None` for the newest that the device runs.
     pub arch: Option<String>,

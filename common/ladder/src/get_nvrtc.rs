@@ -16,7 +16,7 @@ pub struct Arguments {
     ptxas: bool,
 }
 
-/// Newer ones write PTX that a CUDA 13.0 driver refuses.
+/// A CUDA 13.0 driver refuses the PTX of newer versions.
 /// The last two wheels contain what `mma.h`, `cooperative_groups.h`, `cuda/barrier` and `cuda/std/` include.
 const WHEELS: [&str; 4] = [
     "nvidia-cuda-nvrtc==13.0.88",
@@ -28,7 +28,7 @@ const WHEELS: [&str; 4] = [
 pub fn run(arguments: &Arguments) -> Result<bool> {
     if cfg!(target_os = "macos") {
         bail!(
-            "NVIDIA has no NVRTC for macOS. The committed kernel.ptx run on the emulator without it; to compile your \
+            "NVIDIA has no NVRTC for macOS. The emulator runs the committed kernel.ptx without it; to compile a kernel of your \
              own, open the course in its development container (.devcontainer in what `cargo ladder export-course` \
              writes), which is Linux, on ARM too"
         );
@@ -86,7 +86,7 @@ fn python() -> Result<&'static str> {
     match found.iter().find(has_pip) {
         Some(python) => Ok(python),
         None if found.is_empty() => bail!(
-            "there is no python3, whose pip fetches NVIDIA's wheels; install Python, or the CUDA toolkit and set CUDA_HOME"
+            "there is no python3, whose pip fetches NVIDIA's wheels; install Python, or install the CUDA toolkit and set CUDA_HOME"
         ),
         None => bail!(
             "{} has no pip, which fetches NVIDIA's wheels; install it (`{} -m ensurepip`, or your system's python3-pip)",

@@ -52,7 +52,7 @@ fn machine_code(rung: &str, arch: Option<&str>) -> Result<(String, String, Strin
         own => own,
     });
 
-    let scratch = tempfile::tempdir().context("cannot make a temporary folder")?;
+    let scratch = tempfile::tempdir().context("cannot create a temporary folder")?;
     let said = assemble(
         &ptxas,
         scratch.path(),

@@ -1,10 +1,10 @@
 //! The mbarrier and the waves in their chapters, operated by clicks and keys, compared with the engine's native
 //! answers.
-use book_browser::{Appearance, Page};
+use book_browser::Page;
 use serde_json::{Value, json};
 
 use crate::in_chapters::{Native, focused};
-use crate::{book, fragment, no_problems, open, reader};
+use crate::{contains, fragment, from_disk, no_problems, open, reader};
 
 /// The state that a figure shows: phase, parity, arrivals, bytes, and whether waits pass.
 fn facts(page: &mut Page<'_>, within: &str) -> Value {
@@ -79,7 +79,7 @@ fn an_mbarrier_forwards_and_back() {
     }
     let said = page.text(&format!("{figure} .ia-said")).expect("words");
     assert!(
-        said.contains("16384 bytes more come, this wait never ends"),
+        said.contains("16384 bytes more arrive, this wait never ends"),
         "{said}"
     );
     assert_eq!(
@@ -234,60 +234,35 @@ fn waves_with_stream_k_and_without() {
     no_problems(&mut page);
 }
 
-/// From disk, on a phone, in light and dark, without motion: a link shows the state that it describes.
+/// A link shows the state that it describes.
 #[test]
 fn links_to_barriers_and_waves_from_disk() {
     let Some((mut chromium, _server)) = reader() else {
         return;
     };
-    let mut page = chromium.page().expect("a page");
-    // The browser reports requests without the `..` of a path.
-    let folder = book().canonicalize().expect("the book's folder");
-    let disk = format!("file://{}/", folder.display());
-    for dark in [false, true] {
-        page.appear(Appearance {
-            phone: true,
-            dark,
-            still: true,
-        })
-        .expect("an appearance");
-        for (link, selector, text) in [
+    let links = [
+        (
+            "09_tma.html#figure=mbarrier&ops=x512,c256,w0&at=3",
             (
-                "09_tma.html#figure=mbarrier&ops=x512,c256,w0&at=3",
                 "[data-interactive=mbarrier] .ia-said",
-                "256 bytes more come",
+                "256 bytes more arrive",
             ),
+        ),
+        (
+            "11_specialized.html#figure=mbarrier&ops=a2&at=1",
             (
-                "11_specialized.html#figure=mbarrier&ops=a2&at=1",
                 "[data-interactive=mbarrier] .ia-said",
                 "completes the phase",
             ),
-            (
-                "13_persistent.html#figure=waves&chosen=65",
-                "[data-interactive=waves] .ia-said",
-                "cluster 65",
-            ),
-            (
-                "16_stream_k.html#figure=waves&m=4096&n=4096&k=4096",
-                "[data-side=on] h3",
-                "splits no tile",
-            ),
-        ] {
-            page.open(&disk, link).expect(link);
-            let found = page.text(selector).expect(link);
-            assert!(found.contains(text), "{link}: {found}");
-            assert_eq!(
-                page.overflowing().expect("an answer"),
-                Vec::<String>::new(),
-                "{link}"
-            );
-            if !dark {
-                let legible = page
-                    .evaluate(include_str!("legible.js"))
-                    .expect("an answer");
-                assert_eq!(legible, json!([]), "{link}");
-            }
-            no_problems(&mut page);
-        }
-    }
+        ),
+        (
+            "13_persistent.html#figure=waves&chosen=65",
+            ("[data-interactive=waves] .ia-said", "cluster 65"),
+        ),
+        (
+            "16_stream_k.html#figure=waves&m=4096&n=4096&k=4096",
+            ("[data-side=on] h3", "splits no tile"),
+        ),
+    ];
+    from_disk(&mut chromium, &links, contains);
 }

@@ -3,10 +3,10 @@
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdout, Command, Stdio};
 
-use book_browser::{Appearance, Page};
+use book_browser::Page;
 use serde_json::{Value, json};
 
-use crate::{book, fragment, no_problems, open, reader, root};
+use crate::{fragment, from_disk, no_problems, open, reader, root};
 
 /// The native engine.
 pub(crate) struct Native(Child, BufReader<ChildStdout>);
@@ -386,79 +386,45 @@ fn phases_merge_and_fall_apart() {
     no_problems(&mut page);
 }
 
-/// From disk, on a phone, in the dark, without motion: a link scrolls to the figure and shows its state; another
-/// heading does not change it.
+/// A link scrolls to the figure and shows its state; another heading does not change it.
 #[test]
 fn a_link_shows_the_figure_anywhere() {
     let Some((mut chromium, _server)) = reader() else {
         return;
     };
-    let mut page = chromium.page().expect("a page");
-    let disk = format!("file://{}/", book().display());
-    for dark in [false, true] {
-        page.appear(Appearance {
-            phone: true,
-            dark,
-            still: true,
-        })
-        .expect("an appearance");
-        for (link, within, wavefronts) in [
-            (
-                "banks_words.html#figure=strides&stride=36",
-                "[data-side=plain]",
-                4,
-            ),
-            (
-                "05_swizzle.html#figure=workbench&map=col%20%5E%20(row%20%26%201)",
-                "[data-side=with]",
-                4,
-            ),
-            (
-                "swizzle_bms.html#figure=workbench&map=col&row_bytes=64",
-                "[data-side=with]",
-                4,
-            ),
-            (
-                "fragments.html#figure=fragment&shape=ldmatrix.x1&pad=32",
-                "[data-part=tile]",
-                2,
-            ),
-            (
-                "04_ldmatrix.html#figure=fragment&pad=16",
-                "[data-part=tile]",
-                4,
-            ),
-            (
-                "banks_phases.html#figure=merging&op=st",
-                "[data-interactive=merging]",
-                4,
-            ),
-        ] {
-            page.open(&disk, link).expect(link);
-            let count = strip(&mut page, within).as_array().expect("lines").len();
-            assert_eq!(count, wavefronts, "{link}");
-            let top = page.evaluate("(() => { const box = document.querySelector('.fig-strip').closest('[data-interactive]').getBoundingClientRect(); return box.top < innerHeight && box.bottom > 0; })()");
-            assert_eq!(top.expect("a place"), true, "{link} is not in view");
-            assert_eq!(
-                page.overflowing().expect("an answer"),
-                Vec::<String>::new(),
-                "{link}"
-            );
-            if !dark {
-                // It checks every theme itself, which takes time.
-                let legible = page
-                    .evaluate(include_str!("legible.js"))
-                    .expect("an answer");
-                assert_eq!(legible, json!([]), "{link}");
-            }
-            page.evaluate("location.hash = '#another'")
-                .expect("a heading");
-            assert_eq!(
-                strip(&mut page, within).as_array().expect("lines").len(),
-                wavefronts,
-                "{link}"
-            );
-            no_problems(&mut page);
-        }
-    }
+    let links = [
+        (
+            "banks_words.html#figure=strides&stride=36",
+            ("[data-side=plain]", 4),
+        ),
+        (
+            "05_swizzle.html#figure=workbench&map=col%20%5E%20(row%20%26%201)",
+            ("[data-side=with]", 4),
+        ),
+        (
+            "swizzle_bms.html#figure=workbench&map=col&row_bytes=64",
+            ("[data-side=with]", 4),
+        ),
+        (
+            "fragments.html#figure=fragment&shape=ldmatrix.x1&pad=32",
+            ("[data-part=tile]", 2),
+        ),
+        (
+            "04_ldmatrix.html#figure=fragment&pad=16",
+            ("[data-part=tile]", 4),
+        ),
+        (
+            "banks_phases.html#figure=merging&op=st",
+            ("[data-interactive=merging]", 4),
+        ),
+    ];
+    from_disk(&mut chromium, &links, |page, (within, wavefronts)| {
+        let count = |page: &mut Page<'_>| strip(page, within).as_array().expect("lines").len();
+        assert_eq!(count(page), wavefronts, "{within}");
+        let top = page.evaluate("(() => { const box = document.querySelector('.fig-strip').closest('[data-interactive]').getBoundingClientRect(); return box.top < innerHeight && box.bottom > 0; })()");
+        assert_eq!(top.expect("a place"), true, "{within} is not in view");
+        page.evaluate("location.hash = '#another'")
+            .expect("a heading");
+        assert_eq!(count(page), wavefronts, "{within}");
+    });
 }

@@ -18,6 +18,7 @@ use std::process::Command;
 use std::sync::LazyLock;
 
 use book_browser::{Appearance, Chromium, Page, Server, chromium_or_skip};
+use serde_json::json;
 
 /// The workspace.
 fn root() -> &'static Path {
@@ -71,4 +72,48 @@ fn no_problems(page: &mut Page<'_>) {
 fn fragment(page: &mut Page<'_>) -> String {
     let found = page.evaluate("location.hash").expect("an address");
     found.as_str().unwrap_or_default().to_string()
+}
+
+/// The address of the book's folder.
+fn disk() -> String {
+    // The browser reports requests without the `..` of a path.
+    let folder = book().canonicalize().expect("the book's folder");
+    format!("file://{}/", folder.display())
+}
+
+/// Opens each link from disk on a phone, without motion, in light and in dark: the page shows what the link describes,
+/// everything fits and is legible.
+fn from_disk<'a, T: Copy>(
+    chromium: &'a mut Chromium,
+    links: &[(&str, T)],
+    mut shows: impl FnMut(&mut Page<'_>, T),
+) -> Page<'a> {
+    let mut page = chromium.page().expect("a page");
+    for dark in [false, true] {
+        page.appear(Appearance {
+            phone: true,
+            dark,
+            still: true,
+        })
+        .expect("an appearance");
+        for &(link, expected) in links {
+            page.open(&disk(), link).expect(link);
+            shows(&mut page, expected);
+            let overflowing = page.overflowing().expect("an answer");
+            assert_eq!(overflowing, Vec::<String>::new(), "{link}");
+            // The script checks every theme itself, so once is enough.
+            if !dark {
+                let illegible = page.evaluate(include_str!("legible.js"));
+                assert_eq!(illegible.expect("an answer"), json!([]), "{link}");
+            }
+            no_problems(&mut page);
+        }
+    }
+    page
+}
+
+/// The first element that matches the selector contains the text.
+fn contains(page: &mut Page<'_>, (selector, text): (&str, &str)) {
+    let found = page.text(selector).expect(selector);
+    assert!(found.contains(text), "{selector}: {found}");
 }

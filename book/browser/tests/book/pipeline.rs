@@ -1,10 +1,10 @@
 //! The pipeline figure over the clock model's timeline, operated by slider, key and click, compared with the engine's
 //! native answers.
-use book_browser::{Appearance, Page};
+use book_browser::Page;
 use serde_json::{Value, json};
 
 use crate::in_chapters::{Native, focused};
-use crate::{book, fragment, no_problems, open, reader};
+use crate::{fragment, from_disk, no_problems, open, reader};
 
 const FIGURE: &str = "[data-interactive=pipeline]";
 
@@ -136,37 +136,17 @@ fn stages_latency_and_multiply_time() {
     no_problems(&mut page);
 }
 
-/// From disk, on a phone, in the dark: a link runs the command that it describes, and everything has a place and a
-/// name.
+/// A link runs the command that it describes.
 #[test]
 fn a_link_from_disk() {
     let Some((mut chromium, _server)) = reader() else {
         return;
     };
     let mut native = Native::start();
-    let mut page = chromium.page().expect("a page");
-    let disk = format!(
-        "file://{}/",
-        book().canonicalize().expect("a folder").display()
-    );
-    page.appear(Appearance {
-        phone: true,
-        dark: true,
-        still: true,
-    })
-    .expect("an appearance");
-    page.open(&disk, "06_pipeline.html#figure=pipeline&stages=4&size=2048")
-        .expect("a page");
-    let found = check(
-        &mut page,
-        &mut native,
-        "--size 2048 --kernel book/kernels/06_pipeline/4_stages.ptx",
-    );
-    assert_eq!(found["time"]["resident"], 1, "a second block does not fit");
-    assert_eq!(page.overflowing().expect("an answer"), Vec::<String>::new());
-    let legible = page
-        .evaluate(include_str!("legible.js"))
-        .expect("an answer");
-    assert_eq!(legible, json!([]));
-    no_problems(&mut page);
+    let link = "06_pipeline.html#figure=pipeline&stages=4&size=2048";
+    let command = "--size 2048 --kernel book/kernels/06_pipeline/4_stages.ptx";
+    from_disk(&mut chromium, &[(link, command)], |page, command| {
+        let found = check(page, &mut native, command);
+        assert_eq!(found["time"]["resident"], 1, "a second block does not fit");
+    });
 }

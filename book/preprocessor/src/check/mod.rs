@@ -196,7 +196,7 @@ pub fn root() -> Result<PathBuf> {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     match here.ancestors().nth(2) {
         Some(root) if root.join(SOURCES).is_dir() => Ok(root.to_owned()),
-        _ => bail!("{} lies in no repository with a book", here.display()),
+        _ => bail!("{} is not in a repository with a book", here.display()),
     }
 }
 

@@ -168,12 +168,12 @@ fn shares(cells: &mut Cells, first: &str, last: &str) -> Result<()> {
             .iter()
             .map(|text| {
                 let number = text.parse::<f64>().ok().filter(|number| *number >= 0.0);
-                number.with_context(|| format!("`{text}` is no number to have a share of"))
+                number.with_context(|| format!("`{text}` is not a number, so it has no share"))
             })
             .collect::<Result<_>>()?;
         let sum: f64 = numbers.iter().sum();
         if !(sum > 0.0 && sum.is_finite()) {
-            bail!("the numbers of a row add up to {sum}, of which nothing has a share");
+            bail!("the numbers of a row add up to {sum}, so they have no shares");
         }
         for (cell, number) in row[first..=last].iter_mut().zip(numbers) {
             *cell = format!("{:.1}%", number / sum * 100.0);
@@ -258,7 +258,7 @@ mod tests {
             ("columns watts", "no column `watts`; it has rung, tile"),
             ("shares run", "the first and the last"),
             ("shares other to run", "a later column"),
-            ("shares rung to tile", "`` is no number"),
+            ("shares rung to tile", "`` is not a number"),
             ("row 04", "none of rows, columns, shares"),
         ] {
             let error = shown(choice).expect_err("an error");

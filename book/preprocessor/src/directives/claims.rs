@@ -107,7 +107,7 @@ fn list(world: &World) -> Result<Vec<Claim>> {
     for (index, claim) in list.claim.iter().enumerate() {
         let id = &claim.id;
         let twice = list.claim[..index].iter().any(|other| other.id == *id);
-        ensure!(!twice, "{FILE}: {id} stands there twice");
+        ensure!(!twice, "{FILE}: the id {id} occurs twice");
         ensure!(
             !claim.check.is_empty(),
             "{FILE}: nothing is checked for {id}"
@@ -199,7 +199,10 @@ fn matching(
     below: Option<f64>,
     above: Option<f64>,
 ) -> Result<String> {
-    ensure!(!shows.is_empty(), "nothing is to be shown");
+    ensure!(
+        !shows.is_empty(),
+        "`shows` is empty: name at least one expression"
+    );
     let mut found = BTreeMap::new();
     for expression in shows {
         let regex = RegexBuilder::new(expression).multi_line(true).build()?;

@@ -19,7 +19,7 @@ pub fn read(words: &str) -> Result<Directive> {
     let (what, alt) = options::split(words);
     let Some(alt) = alt.map(str::trim).filter(|alt| !alt.is_empty()) else {
         bail!(
-            "a figure needs a text for those who do not see it: `{{{{#figure … | what it shows}}}}`"
+            "a figure needs a description for readers who do not see it: `{{{{#figure … | what it shows}}}}`"
         );
     };
     let alt = alt.to_owned();

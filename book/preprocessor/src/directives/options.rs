@@ -29,7 +29,7 @@ pub fn named<'a>(text: Option<&'a str>, names: &[&str]) -> Result<Vec<(&'a str, 
             );
         }
         if found.iter().any(|(other, _)| *other == name) {
-            bail!("`| {name}` stands here twice");
+            bail!("`| {name}` occurs twice here");
         }
         found.push((name, value.trim()));
     }

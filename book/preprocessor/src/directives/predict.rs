@@ -1,7 +1,7 @@
 //! `{{#predict` … `}}`: the reader predicts a number before it is shown.
 use std::sync::Arc;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use html_escape::encode_double_quoted_attribute as escape;
 use serde::Deserialize;
 use transcript::CommandLine;
@@ -90,10 +90,10 @@ impl Prediction {
             why,
             output,
         } = written;
-        let texts = [&question, &why];
-        if let Some(text) = texts.into_iter().find(|text| text.trim().is_empty()) {
-            bail!("a question and a reason are wanted, not `{text}`");
-        }
+        ensure!(
+            !question.trim().is_empty() && !why.trim().is_empty(),
+            "a prediction needs a `question` and a `why`"
+        );
         let wrong = wrong.into_iter().map(|Wrong { value, reply }| {
             let reply = Sentence::read(reply.trim())?;
             anyhow::Ok((value, reply))

@@ -42,8 +42,11 @@ fn what_is_wrong_is_named_with_page_and_line() {
         ),
         ("{{#code}}", "takes a file"),
         ("{{#code nowhere.cu}}", "cannot read nowhere.cu"),
-        ("{{#code ../x}}", "no path inside the repository"),
-        ("{{#code /etc/hostname}}", "no path inside the repository"),
+        ("{{#code ../x}}", "not a path inside the repository"),
+        (
+            "{{#code /etc/hostname}}",
+            "not a path inside the repository",
+        ),
         ("{{#code rungs/04_mma/kernel.cu#Wait}}", "no section `Wait`"),
         ("{{#diff 4}}", "takes two rungs"),
         ("{{#budget}}", "the words are rungs"),
@@ -70,16 +73,16 @@ fn what_is_wrong_is_named_with_page_and_line() {
             "{{#run cargo run -p rung04_mma | exit 1}}",
             "ended with exit code 0, not 1",
         ),
-        ("{{#figure drawn.svg}}", "for those who do not see it"),
+        ("{{#figure drawn.svg}}", "for readers who do not see it"),
         (
             "{{#figure other.svg | x}}",
             "cannot read book/figures/other.svg",
         ),
-        ("{{#figure layout swizzle x | x}}", "x is no number"),
+        ("{{#figure layout swizzle x | x}}", "x is not a number"),
         ("{{#result bench.md}}", "which of its sections"),
         ("{{#result bench.md#by-size}}", "no section by-size"),
         ("{{#result bench.md#empty}}", "holds no table"),
-        ("{{#result rungs.svg}}", "for those who do not see it"),
+        ("{{#result rungs.svg}}", "for readers who do not see it"),
         (
             "{{#result ../../x.csv}}",
             "the words are a file of the record",
@@ -119,7 +122,7 @@ fn what_is_wrong_is_named_with_page_and_line() {
         ),
         ("{{#result tests/card/x.txt}}", "neither a .csv file nor"),
         ("{{#table}}", "the words are a file"),
-        ("{{#table ../x.csv}}", "no path inside the repository"),
+        ("{{#table ../x.csv}}", "not a path inside the repository"),
         (
             "{{#table results/card/counters.csv | columns x}}",
             "no column `x`",
@@ -167,7 +170,7 @@ fn what_is_wrong_is_named_with_page_and_line() {
         ),
         (
             "{{#number counters.csv | row 05_swizzle | column rung | digits 2}}",
-            "is no number to be rounded",
+            "is not a number to be rounded",
         ),
         (
             &predict(&base.replace("\"q\"", "\"{{#number counters.csv | row 6 | column ncu}}\"")),
@@ -197,7 +200,7 @@ fn what_is_wrong_is_named_with_page_and_line() {
         ),
         (
             &predict(&base.replace("question = \"q\"", "question = \"\"")),
-            "a question and a reason",
+            "needs a `question` and a `why`",
         ),
         (
             &predict(&base.replace(" -- --json", "")),

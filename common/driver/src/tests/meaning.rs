@@ -132,7 +132,11 @@ fn a_library_has_kernels_and_variables() {
     ok(launch(config));
     assert_eq!(download(data, 4), [3; 4]);
     config.grid = [3, 1, 1];
-    assert_ne!(launch(config), 0, "three blocks are no clusters of two");
+    assert_ne!(
+        launch(config),
+        0,
+        "three blocks cannot form clusters of two"
+    );
     ok(cuLibraryUnload(library));
     assert_eq!(cuLibraryUnload(library), INVALID_HANDLE);
 }

@@ -1,12 +1,17 @@
 //! The constant state of a launch: the program, its arguments, and memory as it was before.
 use super::global_check::PreviousGrid;
+use super::grid::Request;
 use super::load::extend;
+use super::validate_launch::Validated;
 use crate::finding::Location;
-use crate::launch::{LaunchConfig, Options};
+use crate::launch::{LaunchConfig, Options, Simd};
 use crate::lower::SHARED_BASE;
 use crate::memory::Memory;
 use crate::program::{Fixed, Program, Special};
 use crate::shadow::Site;
+
+/// Local memory of a thread (CUDA C++ Programming Guide, "Compute Capabilities").
+const MAX_STACK: u64 = 512 << 10;
 
 pub(super) struct Machine<'a> {
     pub program: &'a Program,
@@ -45,6 +50,50 @@ pub(super) struct Machine<'a> {
         expect(dead_code, reason = "there is nothing to choose")
     )]
     pub arch: pulp::Arch,
+}
+
+impl<'a> Machine<'a> {
+    /// Prepares the launch on the current memory with these options.
+    pub fn new(
+        request: &Request<'a>,
+        validated: &Validated,
+        memory: &'a Memory,
+        options: &'a Options,
+    ) -> Self {
+        let program = request.program;
+        Self {
+            program,
+            memory,
+            launch: request.config,
+            options,
+            params: validated.params.clone(),
+            globals: request.globals,
+            constants: request.constants,
+            threads: validated.threads,
+            warps: validated.threads.div_ceil(32),
+            cluster: validated.cluster,
+            clusters: validated.blocks
+                / validated
+                    .cluster
+                    .iter()
+                    .map(|&d| u64::from(d))
+                    .product::<u64>(),
+            local: match program.functions.is_empty() {
+                true => program.local_bytes,
+                false => program.local_bytes + options.limits.stack.min(MAX_STACK) as u32,
+            },
+            workspace: request.workspace,
+            shared_end: SHARED_BASE + dynamic_start(program) + request.config.dynamic_shared,
+            previous: request.previous,
+            watched: 0,
+            hesitates: false,
+            peers: None,
+            arch: match options.simd {
+                Simd::Auto => pulp::Arch::new(),
+                Simd::Scalar => pulp::Arch::Scalar,
+            },
+        }
+    }
 }
 
 impl Machine<'_> {

@@ -2,7 +2,8 @@
 //! variables of its module, once more on the values that it left in them.
 use std::sync::Arc;
 
-use super::grid::{Request, WorkerOutput, execute, machine};
+use super::grid::{ClusterOutput, Request, execute};
+use super::machine::Machine;
 use super::validate_launch::Validated;
 use crate::finding::{Finding, FindingKind};
 use crate::launch::{Options, Progress};
@@ -40,7 +41,7 @@ fn in_another_order(
             .map(|shown| -> Progress { Arc::new(move |done, all| shown((all + done) / 2, all)) }),
         ..request.options.clone()
     };
-    let mut machine = machine(request, validated, memory, &options);
+    let mut machine = Machine::new(request, validated, memory, &options);
     machine.watched = first.allocations() & (first.reads | first.strong | first.rewritten);
     machine.hesitates = true;
     // A limit that is reached only in another order is not a fault of the kernel.
@@ -79,7 +80,7 @@ fn on_left_values(
         progress: None,
         ..request.options.clone()
     };
-    let done = execute(&machine(request, validated, memory, &options));
+    let done = execute(&Machine::new(request, validated, memory, &options));
     let consequence = match done {
         Err(error) => error.to_string(),
         Ok(done) => consequence(done, memory, first)?,
@@ -101,7 +102,7 @@ fn on_left_values(
 }
 
 /// How the result of a launch differs from the first one's, if it does.
-fn consequence(done: WorkerOutput, memory: &Memory, first: &Writes) -> Option<String> {
+fn consequence(done: ClusterOutput, memory: &Memory, first: &Writes) -> Option<String> {
     if let Some(fault) = done.findings.iter().find(|finding| finding.is_fatal()) {
         return Some(fault.to_string());
     }

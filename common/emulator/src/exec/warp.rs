@@ -130,7 +130,7 @@ pub(super) struct Warp {
     pub bulk_commits: [u32; 32],
     /// Lanes whose `try_wait` has timed out.
     pub expired: u32,
-    /// `try_wait`s that have already returned false too early once, where that is enabled.
+    /// `try_wait`s that have already returned false once before their phase was complete, where that is enabled.
     pub hesitated: Vec<usize>,
     /// Waits at mbarriers that have not ended.
     pub waits: Vec<Begun>,

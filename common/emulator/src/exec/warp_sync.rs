@@ -124,7 +124,7 @@ impl Warp {
         own
     }
 
-    /// Makes these lanes wait, and takes the execution of the instruction back: it counts once all lanes have arrived.
+    /// Makes these lanes wait, and undoes the count of the execution: the instruction counts once all lanes have arrived.
     pub(super) fn wait<T>(
         &mut self,
         at: Arrival,

@@ -25,7 +25,7 @@ pub(crate) struct View {
     /// Accesses that happen before its next one.
     seen: VectorClock,
     /// The subset that a proxy fence on the path has made visible to the async proxy (PTX ISA,
-    /// "Proxy-preserved Base Causality Order": the fence may stand anywhere between the write and the
+    /// "Proxy-preserved Base Causality Order": the fence may be anywhere between the write and the
     /// asynchronous access).
     fenced: VectorClock,
     /// `mbarrier.init`s that `fence.mbarrier_init` has released.

@@ -1,8 +1,9 @@
 //! Conversions: `cvt` as a few steps through f64, which represents every narrower number exactly.
 use super::float_format::{BF16, F16, F32, Format, Rounding, bf16_to_f64, f16_to_f64, narrow};
 use super::float_ops::{flush, nan64, unit};
+use super::operand::wrong_width;
 use super::scalar::{Scalar, d, f, put, put64, sx, zx};
-use super::{Lowering, Result, class_of, wrong_width};
+use super::{Lowering, Result, class_of};
 use crate::op::{Class, ColdOp, LaneOp, Reg};
 use crate::ptx::{Instr, Type, TypeKind};
 

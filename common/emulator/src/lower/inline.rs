@@ -4,7 +4,8 @@
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
-use super::{Result, source_lines, system_call};
+use super::source::source_lines;
+use super::{Result, system_call};
 use crate::ptx::{
     Instr, Kernel, LabelId, Loc, Operand, ParamDecl, Parsed, PtxError, Statement, Variable,
     VariableSpace,

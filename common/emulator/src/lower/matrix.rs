@@ -1,5 +1,6 @@
 //! `ldmatrix`, `stmatrix` and asynchronous copies.
-use super::{Lowering, Result, wrong_registers};
+use super::operand::wrong_registers;
+use super::{Lowering, Result};
 use crate::op::{AsyncCopy, Class, LaneOp, MatrixMove, MatrixOp, Reg};
 use crate::ptx::{Instr, Operand};
 

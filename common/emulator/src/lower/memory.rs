@@ -2,8 +2,9 @@
 use std::borrow::Cow;
 
 use super::layout::VariableAddress;
+use super::operand::wrong_registers;
 use super::order::{order, scope};
-use super::{Lowering, Result, class_of, moves, scalar, wrong_registers};
+use super::{Lowering, Result, class_of, moves, scalar};
 use crate::Space;
 use crate::op::{Address, Atomic, Class, LaneOp, LoadStore, Order, Reg, Scope};
 use crate::program::Fixed;

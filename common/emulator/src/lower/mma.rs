@@ -1,5 +1,6 @@
 //! `mma.sync`: PTX ISA, "Matrix multiply-accumulate operation using mma instruction".
-use super::{Lowering, Result, wrong_registers};
+use super::operand::wrong_registers;
+use super::{Lowering, Result};
 use crate::op::{Class, MatrixOp, Mma, MmaF64};
 use crate::ptx::{Instr, Operand};
 use crate::tensor::{Arithmetic, BitOp, Factor, Fp8, Integer, Sums};

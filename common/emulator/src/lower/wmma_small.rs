@@ -280,7 +280,7 @@ impl Lowering<'_> {
         }
         let register = |one: &Operand| match one {
             Operand::Register(id) if self.reg(*id).class == class => Ok(self.reg(*id).index),
-            _ => Err(super::wrong_registers(instr)),
+            _ => Err(super::operand::wrong_registers(instr)),
         };
         elements.iter().map(register).collect()
     }

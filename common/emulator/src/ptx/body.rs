@@ -83,7 +83,7 @@ impl<'a> Parser<'a> {
                 Some(Token::Punct('{')) => {
                     self.at += 1;
                     if body.scopes.len() >= MAX_DEPTH {
-                        return self.error("too many braces within braces");
+                        return self.error("braces are nested too deeply");
                     }
                     body.scopes.push(Scope::default());
                     self.block(body)?;
@@ -99,7 +99,7 @@ impl<'a> Parser<'a> {
                         self.instruction(body)?;
                     }
                 }
-                Some(_) => return self.error("an instruction expected"),
+                Some(_) => return self.error("expected an instruction"),
             }
         }
     }
@@ -167,7 +167,7 @@ impl<'a> Parser<'a> {
             return Ok(id);
         }
         if body.pending.len() >= MAX_PENDING {
-            return self.error(format!("more than {MAX_PENDING} branches forward"));
+            return self.error(format!("more than {MAX_PENDING} forward branches"));
         }
         let id = body.new_label();
         let (depth, line) = (body.scopes.len(), self.line());
@@ -336,7 +336,7 @@ impl<'a> Parser<'a> {
 
     fn operand(&mut self, body: &mut Body<'a>, depth: usize) -> Result<Operand> {
         if depth > MAX_DEPTH {
-            return self.error("too many brackets within brackets");
+            return self.error("brackets are nested too deeply");
         }
         match self.next()? {
             Token::Punct('[') => {
@@ -425,7 +425,7 @@ impl<'a> Parser<'a> {
             }
             _ => {
                 self.at -= 1;
-                self.error("an operand expected")
+                self.error("expected an operand")
             }
         }
     }

@@ -38,7 +38,7 @@ impl<'a> Parser<'a> {
             }
         }
         let Some(ty) = ty else {
-            return self.error("a type expected");
+            return self.error("expected a type");
         };
         let element = ty.bytes() * vector;
         let mut variables = Vec::new();
@@ -126,7 +126,7 @@ impl<'a> Parser<'a> {
             }
         }
         if depth > 0 {
-            return self.error("`}` expected");
+            return self.error("expected `}`");
         }
         Ok((bytes, addresses))
     }
@@ -159,7 +159,7 @@ impl<'a> Parser<'a> {
             }
         }
         if open {
-            return self.error("`)` expected");
+            return self.error("expected `)`");
         }
         Ok(InitialAddress {
             at,
@@ -193,7 +193,7 @@ impl<'a> Parser<'a> {
             }
         }
         let Some(ty) = ty else {
-            return self.error("a parameter's type expected");
+            return self.error("expected a parameter's type");
         };
         let name = self.word()?.to_string();
         let mut bytes = u64::from(ty.bytes());
@@ -240,7 +240,7 @@ impl<'a> Parser<'a> {
             }
         }
         let Some(ty) = ty else {
-            return self.error("a register's type expected");
+            return self.error("expected a register's type");
         };
         loop {
             let name = self.word()?;

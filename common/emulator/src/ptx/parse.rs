@@ -80,7 +80,7 @@ impl<'a> Parser<'a> {
     pub fn expect(&mut self, punct: char) -> Result<()> {
         match self.eat(punct) {
             true => Ok(()),
-            false => self.error(format!("`{punct}` expected")),
+            false => self.error(format!("expected `{punct}`")),
         }
     }
     /// Items with commas between them.
@@ -105,7 +105,7 @@ impl<'a> Parser<'a> {
             Token::Word(word) => Ok(word),
             _ => {
                 self.at -= 1;
-                self.error("a name expected")
+                self.error("expected a name")
             }
         }
     }
@@ -120,7 +120,7 @@ impl<'a> Parser<'a> {
             Some(Number::Int(value)) => Ok(value),
             _ => {
                 self.at -= 1;
-                self.error("an integer expected")
+                self.error("expected an integer")
             }
         }
     }
@@ -135,7 +135,7 @@ impl<'a> Parser<'a> {
         match word {
             ".version" => {
                 let Token::Number(text) = self.next()? else {
-                    return self.error("a version such as 7.0 expected");
+                    return self.error("expected a version such as 7.0");
                 };
                 let (major, minor) = text.split_once('.').unwrap_or((text, "0"));
                 match (major.parse(), minor.parse()) {
@@ -150,7 +150,7 @@ impl<'a> Parser<'a> {
                         }
                         module.version = (major, minor);
                     }
-                    _ => return self.error("a version such as 7.0 expected"),
+                    _ => return self.error("expected a version such as 7.0"),
                 }
             }
             ".target" => {
@@ -175,7 +175,7 @@ impl<'a> Parser<'a> {
             ".file" => {
                 let index = self.small()?;
                 let Token::Text(name) = self.next()? else {
-                    return self.error("a file name expected");
+                    return self.error("expected a file name");
                 };
                 module.files.insert(index, Arc::from(name));
                 while self.eat(',') {
@@ -289,7 +289,7 @@ impl<'a> Parser<'a> {
         };
         while let Some(Token::Word(word)) = self.peek() {
             if !word.starts_with('.') {
-                return self.error("`{` expected");
+                return self.error("expected `{`");
             }
             self.at += 1;
             let mut numbers = Vec::new();

@@ -308,7 +308,9 @@ fn names_that_are_not_there() {
         module.function("gemm").expect_err("no kernel").to_string(),
         "there is no kernel `gemm` in this PTX, only count, scale; declare it as extern \"C\" __global__ void gemm(…)"
     );
-    let error = module.global("count").expect_err("a kernel is no variable");
+    let error = module
+        .global("count")
+        .expect_err("a kernel is not a variable");
     assert_eq!(
         error,
         Error::NoVariable {

@@ -440,14 +440,14 @@ fn large_texts_are_refused_or_done_in_time() {
         ),
         (
             format!(".entry k() {{ {} ret; }}", "{".repeat(1000)),
-            Some("too many braces"),
+            Some("braces are nested too deeply"),
         ),
         (
             format!(
                 ".entry k() {{ .reg .b32 %a; mov.u32 %a, {}1; }}",
                 "-".repeat(1000)
             ),
-            Some("too many brackets"),
+            Some("brackets are nested too deeply"),
         ),
         (
             ".entry k() { .reg .b32 %r<4000000000>; ret; }".into(),
@@ -488,7 +488,7 @@ fn large_texts_are_refused_or_done_in_time() {
                 ".entry k() {{ {} }}",
                 repeat(20_000, &|i| format!("bra L{i};"))
             ),
-            Some("branches forward"),
+            Some("forward branches"),
         ),
         (
             format!(

@@ -61,12 +61,12 @@ fn a_table_of_functions_does_not_refuse_the_module() {
             ".global .u64 p = nowhere;",
             "PTX line 4: `nowhere` is not declared",
         ),
-        (".global .u64 p = generic(a;", "PTX line 4: `)` expected"),
+        (".global .u64 p = generic(a;", "PTX line 4: expected `)`"),
         (
             ".global .u64 p[2] = {p, p, p};",
             "PTX line 4: `p` has more initial values than elements",
         ),
-        (".global .u64 p = {p;", "PTX line 4: `}` expected"),
+        (".global .u64 p = {p;", "PTX line 4: expected `}`"),
     ] {
         let error = lower(&module(declaration, "ret;"))
             .expect_err("a refusal")
@@ -84,11 +84,11 @@ fn inline_ptx_that_is_wrong_is_quoted_with_its_line() {
         ),
         (
             "add.u32 %r0, %r1, @;",
-            "PTX line 17 (kernel.cu:17): an operand expected, in `add.u32 %r0, %r1, @`",
+            "PTX line 17 (kernel.cu:17): expected an operand, in `add.u32 %r0, %r1, @`",
         ),
         (
             "mov.b32 %r0, %r1",
-            "PTX line 18 (kernel.cu:17): `;` expected, in `mov.b32 %r0, %r1 ret`",
+            "PTX line 18 (kernel.cu:17): expected `;`, in `mov.b32 %r0, %r1 ret`",
         ),
         (
             ".reg .b99 x;",

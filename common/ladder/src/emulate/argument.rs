@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use emulator::{Param, ParamKind};
+use harness::table::plural;
 
 use super::element::{Element, float, integer};
 use super::fill::{Fill, is_npy};
@@ -57,7 +58,7 @@ impl FromStr for Argument {
         if let Some(number) = text.strip_prefix('@') {
             let number = number
                 .parse()
-                .map_err(|_| format!("`{text}` names no argument; write @0, @1 …"))?;
+                .map_err(|_| format!("`{text}` does not name an argument; write @0, @1 …"))?;
             return Ok(Self::Same(number));
         }
         if let Some(digits) = text.strip_prefix("hex:") {
@@ -85,7 +86,7 @@ impl FromStr for Argument {
             _ if float(text).is_some() || integer(text).is_some() => {
                 Ok(Self::Number(text.to_owned()))
             }
-            _ => Err(format!("`{text}` is no argument; write {FORMS}")),
+            _ => Err(format!("`{text}` is not an argument; write {FORMS}")),
         }
     }
 }
@@ -114,7 +115,7 @@ impl BufferSpec {
         };
         let element = Element::parse(name).ok_or_else(|| {
             let names = Element::ALL.map(Element::name).join(", ");
-            format!("`{name}` is no type of elements; take one of {names}")
+            format!("`{name}` is not an element type; use one of {names}")
         })?;
         Ok(Self {
             element: Some(element),
@@ -126,7 +127,7 @@ impl BufferSpec {
 
 /// `64, 64]` or `64x64]`
 fn shape(text: &str) -> Result<Vec<u64>, String> {
-    let wrong = || format!("`[{text}` is no shape; write [4096] or [64,64]");
+    let wrong = || format!("`[{text}` is not a shape; write [4096] or [64,64]");
     let inside = text.trim().strip_suffix(']').ok_or_else(wrong)?;
     let sides = inside
         .split([',', 'x'])
@@ -171,12 +172,12 @@ impl fmt::Display for Described<'_> {
 
 /// Describes the type that a parameter needs.
 pub fn kind(param: &Param) -> String {
-    let bytes = param.bytes;
+    let bytes = plural(param.bytes.into(), "byte");
     match param.kind {
         ParamKind::Pointer => "a pointer".into(),
-        ParamKind::Integer => format!("an integer of {bytes} bytes"),
-        ParamKind::Float => format!("a float of {bytes} bytes"),
-        ParamKind::Struct => format!("a struct of {bytes} bytes"),
+        ParamKind::Integer => format!("an integer of {bytes}"),
+        ParamKind::Float => format!("a float of {bytes}"),
+        ParamKind::Struct => format!("a struct of {bytes}"),
     }
 }
 
@@ -243,8 +244,8 @@ fn fits(value: Vec<u8>, to: &Described<'_>) -> Result<Vec<u8>, String> {
     match value.len() == to.param.bytes as usize {
         true => Ok(value),
         false => Err(format!(
-            "{to}, was given {} bytes; {}",
-            value.len(),
+            "{to}, was given {}; {}",
+            plural(value.len() as u64, "byte"),
             remedy(to.param)
         )),
     }
@@ -341,17 +342,20 @@ mod tests {
         assert_eq!("@2".parse(), Ok(Argument::Same(2)));
         assert_eq!("-1e-3".parse(), Ok(Argument::Number("-1e-3".into())));
         for (text, why) in [
-            ("f33[4]", "`f33[4]` is no argument; write f32[4096]=normal"),
-            ("f32[4", "`[4` is no shape"),
-            ("f32[-4]", "`[-4]` is no shape"),
-            ("f32[]", "`[]` is no shape"),
-            ("f32[4]=random", "`random` is no fill"),
+            (
+                "f33[4]",
+                "`f33[4]` is not an argument; write f32[4096]=normal",
+            ),
+            ("f32[4", "`[4` is not a shape"),
+            ("f32[-4]", "`[-4]` is not a shape"),
+            ("f32[]", "`[]` is not a shape"),
+            ("f32[4]=random", "`random` is not a fill"),
             ("f32=", "`` is not a number"),
-            ("f32", "`f32` is no argument"),
-            ("@x", "`@x` names no argument"),
+            ("f32", "`f32` is not an argument"),
+            ("@x", "`@x` does not name an argument"),
             ("hex:123", "bytes are two"),
             ("hex:zz", "bytes are two"),
-            ("", "`` is no argument"),
+            ("", "`` is not an argument"),
         ] {
             let error = text.parse::<Argument>().expect_err(text);
             assert!(error.starts_with(why), "{text}: {error}");
@@ -436,7 +440,7 @@ mod tests {
                 "-129",
                 Integer,
                 1,
-                "parameter 3 (p), an integer of 1 bytes, cannot hold -129",
+                "parameter 3 (p), an integer of 1 byte, cannot hold -129",
             ),
             (
                 "1",
@@ -448,7 +452,7 @@ mod tests {
                 "hex:00",
                 Struct,
                 12,
-                "parameter 3 (p), a struct of 12 bytes, was given 1 bytes; give it its 12 bytes",
+                "parameter 3 (p), a struct of 12 bytes, was given 1 byte; give it its 12 bytes",
             ),
             (
                 "null",

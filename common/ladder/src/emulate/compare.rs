@@ -1,4 +1,5 @@
 //! `--expect`: compares a buffer with its expected contents.
+use harness::table::plural;
 use serde::Serialize;
 
 use super::element::Value;
@@ -44,8 +45,8 @@ pub fn compare(
     );
     if found.len() != wanted.len() {
         return Err(format!(
-            "argument {argument} has {} elements, and {} are expected",
-            found.len(),
+            "argument {argument} has {}, not {}",
+            plural(found.len() as u64, "element"),
             wanted.len()
         ));
     }
@@ -161,7 +162,7 @@ mod tests {
         let few = array(Element::F32, &[1.0], &[1]);
         assert_eq!(
             compare(1, &few, &expected, loose),
-            Err("argument 1 has 1 elements, and 6 are expected".into())
+            Err("argument 1 has 1 element, not 6".into())
         );
     }
 

@@ -128,7 +128,9 @@ impl Element {
                 let value = integer(text).ok_or_else(|| format!("`{text}` is not an integer"))?;
                 if value < least || value > most {
                     let name = self.name();
-                    return Err(format!("{text} is no {name}, which is {least} to {most}"));
+                    return Err(format!(
+                        "{text} is out of range for {name}, which is {least} to {most}"
+                    ));
                 }
                 Ok(value.to_le_bytes()[..self.bytes()].to_vec())
             }
@@ -237,7 +239,7 @@ mod tests {
         );
         assert_eq!(
             value(Element::U8, "-1"),
-            Err("-1 is no u8, which is 0 to 255".into())
+            Err("-1 is out of range for u8, which is 0 to 255".into())
         );
         assert_eq!(
             value(Element::I32, "0.5"),

@@ -77,7 +77,7 @@ impl Fill {
         match &fill {
             _ if seed.is_some() => Err(format!("`{name}` takes no seed; normal and uniform do")),
             Self::Values(values) if !numbers(values) => Err(format!(
-                "`{name}` is no fill; take zeros, ones, normal, uniform, uniform(LOW,HIGH), iota, nan, poison, a number, as many numbers as \
+                "`{name}` is not a fill; use zeros, ones, normal, uniform, uniform(LOW,HIGH), iota, nan, poison, a number, as many numbers as \
                  there are elements, or a file.npy"
             )),
             _ => Ok(fill),
@@ -237,15 +237,15 @@ mod tests {
     #[test]
     fn what_is_no_fill_says_what_is() {
         let error = |element, text| filled(element, text, 3).expect_err(text);
-        assert!(error(Element::F32, "random").contains("is no fill; take zeros"));
-        assert!(error(Element::F32, "").contains("is no fill"));
+        assert!(error(Element::F32, "random").contains("is not a fill; use zeros"));
+        assert!(error(Element::F32, "").contains("is not a fill"));
         assert!(error(Element::F32, "1,2").contains("2 values for 3 elements"));
         assert!(error(Element::F32, "zeros:3").contains("takes no seed"));
         assert!(error(Element::F32, "normal:x").contains("no number as its seed"));
         assert!(error(Element::I32, "nan").contains("take poison"));
         assert!(error(Element::I32, "normal").contains("take uniform"));
         assert!(error(Element::I32, "uniform(5,5)").contains("no integer"));
-        assert!(error(Element::U8, "uniform(-1,5)").contains("-1 is no u8"));
+        assert!(error(Element::U8, "uniform(-1,5)").contains("-1 is out of range for u8"));
         assert!(error(Element::I32, "0.5").contains("is not an integer"));
     }
 }

@@ -332,7 +332,7 @@ mod tests {
             ),
             ("--out 1=c.npy", "unexpected argument '--out' found"),
             ("--arg 'f32", "has a quote that never ends"),
-            ("--arg f33[4]", "`f33[4]` is no argument"),
+            ("--arg f33[4]", "`f33[4]` is not an argument"),
             ("--symbol x", "expected a variable and what it holds"),
             ("--expect c.npy", "expected the number of an argument"),
             ("--tolerance -1", "unexpected argument '-1' found"),

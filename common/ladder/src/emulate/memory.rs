@@ -1,6 +1,7 @@
 //! The launch's memory: the contents of each argument and variable before and after it.
 use anyhow::{Result, anyhow, bail};
 use emulator::ParamKind;
+use harness::table::plural;
 use harness::{Arg, Buffer, Device, Module};
 
 use super::argument::{Argument, BufferSpec, Described};
@@ -39,9 +40,9 @@ pub fn place(
     let params = &program.params;
     if given.len() != params.len() {
         bail!(
-            "{} takes {} arguments and was given {}:{}",
+            "{} takes {} and was given {}:{}",
             program.kernel.name,
-            params.len(),
+            plural(params.len() as u64, "argument"),
             given.len(),
             listed(program)
         );
@@ -62,7 +63,7 @@ pub fn place(
             Argument::Same(other) => {
                 let found = buffers.iter().find(|held| held.argument == *other);
                 let found = found.ok_or_else(|| {
-                    anyhow!("{described}: @{other} is no buffer of an argument before it")
+                    anyhow!("{described}: @{other} is not a buffer of an earlier argument")
                 })?;
                 args.push(found.buffer.arg());
             }
@@ -94,7 +95,7 @@ pub fn place(
                 };
                 let held = buffers.iter().find(|held| held.argument == whose);
                 let held = held.ok_or_else(|| {
-                    anyhow!("{described}: @{whose} is no buffer of an argument before it")
+                    anyhow!("{described}: @{whose} is not a buffer of an earlier argument")
                 })?;
                 let tiling = map.tiling(held.before.element, &held.before.shape);
                 let tiling = tiling.map_err(said)?;
@@ -145,8 +146,9 @@ pub fn write_symbol(
         .map_err(|why| anyhow!("{}: {why}", symbol.name))?;
     if array.bytes.len() != bytes {
         bail!(
-            "{} has {bytes} bytes, and {} were given",
+            "{} has {}, and {} were given",
             symbol.name,
+            plural(bytes as u64, "byte"),
             array.bytes.len()
         );
     }
@@ -157,7 +159,7 @@ pub fn write_symbol(
 fn array(spec: &BufferSpec, bytes: Option<usize>, seed: u64, limit: u64) -> Result<Array, String> {
     if let Fill::Npy(path) = &spec.fill {
         let found = read_npy(path)?;
-        return as_asked(found, spec).map_err(|why| format!("{}: {why}", path.display()));
+        return converted(found, spec).map_err(|why| format!("{}: {why}", path.display()));
     }
     let element = spec.element.ok_or("its type is not given")?;
     let shape = match (&spec.shape, bytes) {
@@ -183,21 +185,21 @@ fn array(spec: &BufferSpec, bytes: Option<usize>, seed: u64, limit: u64) -> Resu
 }
 
 /// An array in a file, converted to the requested type and shape. Floats are rounded to other floats.
-fn as_asked(found: Array, spec: &BufferSpec) -> Result<Array, String> {
+fn converted(found: Array, spec: &BufferSpec) -> Result<Array, String> {
     let element = spec.element.unwrap_or(found.element);
     let bits = |element: Element| (element.bytes(), element.is_float());
     let bytes = match (found.element, element) {
-        (is, asked) if is == asked => found.bytes,
+        (is, wanted) if is == wanted => found.bytes,
         // NumPy has no bf16; unsigned integers may represent its bits.
         (Element::U16, Element::Bf16) => found.bytes,
-        (is, asked) if is.is_float() && asked.is_float() => {
+        (is, wanted) if is.is_float() && wanted.is_float() => {
             let values = is.values(&found.bytes);
             values
-                .flat_map(|value| asked.of_f64(value.as_f64()))
+                .flat_map(|value| wanted.of_f64(value.as_f64()))
                 .collect()
         }
-        (is, asked) if bits(is) == bits(asked) => found.bytes,
-        (is, asked) => return Err(format!("it holds {}, not {}", is.name(), asked.name())),
+        (is, wanted) if bits(is) == bits(wanted) => found.bytes,
+        (is, wanted) => return Err(format!("it holds {}, not {}", is.name(), wanted.name())),
     };
     let shape = match &spec.shape {
         Some(shape) if npy::count(shape) != npy::count(&found.shape) => {

@@ -115,7 +115,7 @@ pub struct Arguments {
 }
 
 const AFTER_HELP: &str = "\
-The launch may stand in comments at the head of the file, and flags win:\n  \
+The launch may be written in comments at the head of the file; flags override them:\n  \
 // cargo ladder emulate: --kernel 'reduce<float, 256>' --grid 8 --block 256\n  \
 //   --arg 'f32[4096]=normal' --arg 'f32[8]=nan' --arg 4096\n\
 Exit code 0: it ran, and all is as expected. 1: a value differs, or a fault was found. 2: it cannot run.";
@@ -418,7 +418,7 @@ fn look_inside(arguments: &Arguments, chosen: Chosen) -> Result<String> {
     let mut ready = prepared(&program, &launch, &target, options)?;
     let (function, config) = (&ready.function, &ready.config);
     let run = ready.device.launch(function, config, &ready.placed.args)?;
-    let run = run.context("the emulator shows it; without --device gpu")?;
+    let run = run.context("only the emulator shows it: omit --device gpu")?;
     let ended: Vec<String> = run
         .findings
         .iter()
@@ -490,7 +490,7 @@ fn config(launch: &Launch, program: &Program) -> Result<LaunchConfig> {
         grid: grid.0,
         block: block.0,
         dynamic_shared: u32::try_from(dynamic_shared)
-            .context("--shared is more than any block has")?,
+            .context("--shared exceeds what a block can have")?,
         cluster: launch.cluster.map_or([1; 3], |cluster| cluster.0),
         cooperative: launch.cooperative,
         overlap: launch.overlap,
@@ -520,11 +520,11 @@ fn check_numbers<'a>(buffers: &[Held], numbers: impl Iterator<Item = &'a Numbere
                 .map(|held| held.argument.to_string())
                 .collect();
             bail!(
-                "{argument}={}: argument {argument} is no buffer; {}",
+                "{argument}={}: argument {argument} is not a buffer; {}",
                 file.display(),
                 match known.is_empty() {
-                    true => "there is none".into(),
-                    false => format!("those are {}, counted from 0", known.join(", ")),
+                    true => "no argument is".into(),
+                    false => format!("the buffers are {}, counted from 0", known.join(", ")),
                 }
             );
         }

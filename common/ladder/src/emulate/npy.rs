@@ -48,7 +48,7 @@ pub fn read(file: &[u8]) -> Result<Array, String> {
     let (header, data) = rest
         .split_at_checked(length)
         .ok_or("it ends within its header")?;
-    let header = std::str::from_utf8(header).map_err(|_| "its header is no text")?;
+    let header = std::str::from_utf8(header).map_err(|_| "its header is not text")?;
     let description = entry(header, "descr").ok_or("its header names no type")?;
     let description = description.trim_matches(['\'', '"']);
     let known = |element: &Element| descriptions(*element).contains(&description);

@@ -242,7 +242,7 @@ fn hints(log: &str, code: &DeviceCode, missing: &[String]) -> String {
             .map(|kernel| kernel.name.as_str())
             .collect();
         hints += &format!(
-            "\n--kernel names no instance of a kernel here; the kernels are {}",
+            "\n--kernel does not name an instance of a kernel in this file; the kernels are {}",
             kernels.join(", ")
         );
     }

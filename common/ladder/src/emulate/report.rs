@@ -111,10 +111,14 @@ pub fn head(
         (_, 1) => format!("{x} x {y}"),
         _ => format!("{x} x {y} x {z}"),
     };
+    let counted = |size: [u32; 3], noun| match size {
+        [1, 1, 1] => format!("1 {noun}"),
+        _ => format!("{} {noun}s", shape(size)),
+    };
     let mut launch = format!(
-        "{} blocks of {} threads",
-        shape(config.grid),
-        shape(config.block)
+        "{} of {}",
+        counted(config.grid, "block"),
+        counted(config.block, "thread")
     );
     if config.cluster != [1; 3] {
         launch += &format!(", in clusters of {}", shape(config.cluster));

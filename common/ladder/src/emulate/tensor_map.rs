@@ -49,7 +49,7 @@ impl MapSpec {
             let (name, value) = part.split_once('=').unwrap_or((part, ""));
             let numbers = || {
                 numbers(value)
-                    .ok_or_else(|| format!("`{part}` is no list of numbers, such as 128x64"))
+                    .ok_or_else(|| format!("`{part}` is not a list of numbers, such as 128x64"))
             };
             match name.trim() {
                 "box" => {
@@ -176,7 +176,7 @@ mod tests {
             ("f16[64,64]", "how large is a box? Write map("),
             (
                 "f16[64,64]; box=8by8",
-                "`box=8by8` is no list of numbers, such as 128x64",
+                "`box=8by8` is not a list of numbers, such as 128x64",
             ),
             (
                 "f16[64,64]; box=8x8; swizzle=48",

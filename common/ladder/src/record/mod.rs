@@ -91,12 +91,12 @@ impl Record {
                 json.push(new);
                 continue;
             };
-            let (Some(sizes), Some(anew)) =
+            let (Some(sizes), Some(timed)) =
                 (bench["sizes"].as_array_mut(), new["sizes"].as_array())
             else {
                 continue; // checked when read
             };
-            for run in anew {
+            for run in timed {
                 match sizes.iter_mut().find(|old| old["size"] == run["size"]) {
                     Some(old) => *old = run.clone(),
                     None => sizes.push(run.clone()),
@@ -256,7 +256,7 @@ pub fn all() -> Result<Vec<PathBuf>> {
 
 /// Makes a folder; the error names it.
 pub fn make(folder: &Path) -> Result<()> {
-    fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))
+    fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))
 }
 
 /// Writes a file; the error names it.

@@ -81,7 +81,7 @@ pub(super) const ALL: &[Broken] = &[
             "mbarrier_expect(&s.full[stage], sizeof(Stage) - 16)",
         )],
         caught: Caught::Sanitizer {
-            says: "16 bytes more than were announced have come",
+            says: "16 bytes more than were announced have arrived",
             at: "mbarrier_expect(&s.full[stage]",
         },
         ..TMA

@@ -53,12 +53,13 @@ impl Format {
     pub fn of(&self, text: &str) -> Result<String> {
         ensure!(
             text.contains(|c: char| c.is_ascii_digit()),
-            "`{text}` is no number"
+            "`{text}` is not a number"
         );
         if self.digits.is_none() && self.decimals.is_none() && !self.percent {
             return Ok(readable(text));
         }
-        let value = number(text).with_context(|| format!("`{text}` is no number to be rounded"))?;
+        let value =
+            number(text).with_context(|| format!("`{text}` is not a number to be rounded"))?;
         let value = if self.percent { value * 100.0 } else { value };
         let value = match self.digits {
             Some(digits) => significant(value, digits),
@@ -115,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn digits_stand_in_groups_of_three() {
+    fn digits_are_grouped_by_three() {
         for (number, text) in [
             (0.0, "0"),
             (999.0, "999"),

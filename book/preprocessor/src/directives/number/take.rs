@@ -51,7 +51,7 @@ impl Take {
                 match json.pointer(pointer) {
                     Some(serde_json::Value::Number(number)) => Ok(number.to_string()),
                     Some(serde_json::Value::String(text)) => Ok(text.clone()),
-                    Some(_) => bail!("`{pointer}` is no number"),
+                    Some(_) => bail!("`{pointer}` is not a number"),
                     None => bail!("it has no `{pointer}`"),
                 }
             }
@@ -82,7 +82,7 @@ impl Take {
     /// As [`Self::text`], and if it is not a number.
     pub fn number(&self, source: &str) -> Result<f64> {
         let text = self.text(source)?;
-        number(&text).with_context(|| format!("`{text}` is no number"))
+        number(&text).with_context(|| format!("`{text}` is not a number"))
     }
 }
 
@@ -110,7 +110,7 @@ mod tests {
         assert_eq!(in_text(r"^loads +([\d,]+)").ok(), Some(9216.0));
         for (wrong, why) in [
             ("loads", "one group"),
-            ("(loads) x", "no number"),
+            ("(loads) x", "not a number"),
             ("(", "unclosed"),
             (r"misses (\d+)", "nothing matches"),
             (r"[a-z]+ +([\d,]+)", "matches 2 times"),

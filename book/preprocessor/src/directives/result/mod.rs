@@ -42,7 +42,7 @@ pub fn read(words: &str) -> Result<Directive> {
             let choice = Choice::read(alt)?;
             Ok(of_record(file, "\n\n", move |text, _| choice.of_csv(text)))
         }
-        _ if alt.is_some() => bail!("only a picture or a CSV file takes words behind ` | `"),
+        _ if alt.is_some() => bail!("only a picture or a CSV file takes words after ` | `"),
         "md" => {
             let section = what.split_once('#').map(|(_, section)| section.to_owned());
             let section = section.context("which of its sections? `FILE.md#section`")?;
@@ -56,7 +56,8 @@ pub fn read(words: &str) -> Result<Directive> {
 /// A picture of the record, and its description.
 fn plot(file: &str, alt: Option<&str>) -> Result<Directive> {
     let alt = alt.filter(|alt| !alt.trim().is_empty()).map(str::to_owned);
-    let alt = alt.context("a plot needs a text for those who do not see it: `| what it shows`")?;
+    let alt =
+        alt.context("a plot needs a description for readers who do not see it: `| what it shows`")?;
     Ok(of_record(file, "", move |text, id| {
         Ok(figure("picture", &svg::inline(text, &alt, id)?))
     }))

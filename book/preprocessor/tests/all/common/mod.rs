@@ -95,7 +95,7 @@ pub fn world(root: &Path) -> World {
             "cargo ladder layout swizzle x --format svg",
             2,
             "",
-            "error: x is no number\n",
+            "error: x is not a number\n",
         ),
         ("cargo run -p rung04_mma", 0, RUN, ""),
         (

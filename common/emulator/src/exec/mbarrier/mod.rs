@@ -151,7 +151,7 @@ impl Mbarrier {
         complete
     }
 
-    /// Whether all arrivals have come but the tx-count is not zero, so that the phase cannot complete.
+    /// Whether no arrival is pending but the tx-count is not zero, so that the phase cannot complete.
     pub fn is_stuck(&self) -> bool {
         self.pending == 0 && self.bytes != 0
     }
@@ -161,7 +161,10 @@ impl Mbarrier {
         match self.bytes {
             0 => None,
             n @ 1.. => Some(format!("{n} of the bytes that were announced never come")),
-            n => Some(format!("{} bytes more than were announced have come", -n)),
+            n => Some(format!(
+                "{} bytes more than were announced have arrived",
+                -n
+            )),
         }
     }
 
@@ -175,7 +178,7 @@ impl Mbarrier {
         let bytes = match self.bytes {
             0 => String::new(),
             n @ 1.. => format!(", {n} bytes still to come"),
-            n => format!(", {} bytes more than were expected have come", -n),
+            n => format!(", {} bytes more than were expected have arrived", -n),
         };
         format!(
             "phase {} (parity {}): {} of {} arrivals pending{bytes}",

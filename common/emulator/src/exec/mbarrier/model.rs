@@ -7,7 +7,7 @@ use super::{MAX_COUNT, Mbarrier};
 /// let mut barrier = emulator::MbarrierModel::new(1).expect("one arrival a phase");
 /// barrier.expect(1024).expect("bytes that it can count");
 /// barrier.arrive(1).expect("the arrival that is pending");
-/// assert!(!barrier.is_complete(0), "the bytes are still to come");
+/// assert!(!barrier.is_complete(0), "the bytes are still pending");
 /// barrier.complete(1024).expect("bytes that it can count");
 /// assert!(barrier.is_complete(0));
 /// ```
@@ -70,7 +70,7 @@ impl MbarrierModel {
         (self.0.pending, self.0.expected)
     }
 
-    /// The tx-count: bytes still to come; negative if more have been completed than expected.
+    /// The tx-count: pending bytes; negative if more have been completed than expected.
     pub fn bytes(&self) -> i64 {
         self.0.bytes
     }
@@ -80,7 +80,7 @@ impl MbarrierModel {
         self.0.wanting()
     }
 
-    /// Whether all arrivals have come but the tx-count is not zero: without further copies, a wait never ends.
+    /// Whether no arrival is pending but the tx-count is not zero: without further copies, a wait never ends.
     pub fn is_stuck(&self) -> bool {
         self.0.is_stuck()
     }

@@ -57,7 +57,7 @@ fn mistakes_in_a_load() {
     let outcome = go(&again, false);
     assert!(
         outcome.report().contains(
-            "phase 1 (parity 1): 1 of 1 arrivals pending, 1024 bytes more than were expected have come"
+            "phase 1 (parity 1): 1 of 1 arrivals pending, 1024 bytes more than were expected have arrived"
         ),
         "{}",
         outcome.report()
@@ -67,7 +67,7 @@ fn mistakes_in_a_load() {
         (1040, "0 of 1 arrivals pending, 16 bytes still to come"),
         (
             1008,
-            "0 of 1 arrivals pending, 16 bytes more than were expected have come",
+            "0 of 1 arrivals pending, 16 bytes more than were expected have arrived",
         ),
     ] {
         let wrong = good.replace("[%bar], 1024;", &format!("[%bar], {bytes};"));

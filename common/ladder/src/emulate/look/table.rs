@@ -52,7 +52,7 @@ pub fn text(
     let Some(variable) = found else {
         let names: Vec<_> = all.iter().map(|one| one.name).collect();
         bail!(
-            "{symbol} is no variable in shared memory; {}",
+            "{symbol} is not a variable in shared memory; {}",
             match names.is_empty() {
                 true => "the kernel has none".into(),
                 false => format!("those are {}", names.join(", ")),
