@@ -155,6 +155,6 @@ fn predictions_from_ptx_are_as_near_to_the_card_as_they_were() {
     assert!(errors.count >= 64, "{} are recorded", errors.count);
     assert!(errors.median < 0.09, "{:.3} in the median", errors.median);
     assert!(errors.mean < 0.14, "{:.3} in the mean", errors.mean);
-    // The worst are rungs 06 to 08: their sums take more registers than ptxas is assumed to aim at, so that no load moves early.
+    // The worst are rungs 06 to 08, whose loads ptxas moves ahead of more products.
     assert!(errors.worst < 0.52, "{:.3} at worst", errors.worst);
 }
