@@ -340,6 +340,10 @@ fn chosen(one: &Instruction, card: &Card, uses: &HashMap<&str, Uses>) -> Chosen 
     let class = machine.last().map(|last| Class::of(last, card));
     let (head, rest) = split(one);
     let mut reads: Vec<String> = names(rest).map(str::to_owned).collect();
+    if matches!(one.kind, InstructionKind::Wgmma(_)) {
+        // It adds to its accumulators.
+        reads.extend(names(head).map(str::to_owned));
+    }
     if let Some(guard) = one.text.strip_prefix('@') {
         reads.extend(names(guard.split(' ').next().unwrap_or_default()).map(str::to_owned));
     }
@@ -371,7 +375,12 @@ fn chosen(one: &Instruction, card: &Card, uses: &HashMap<&str, Uses>) -> Chosen 
         && matches!(
             does,
             Some(
-                Does::Shared | Does::GlobalStore | Does::Atomic | Does::AsyncCopy | Does::BulkCopy
+                Does::Shared
+                    | Does::GlobalStore
+                    | Does::Atomic
+                    | Does::AsyncCopy
+                    | Does::BulkCopy
+                    | Does::Wgmma(_)
             )
         );
     Chosen {
@@ -405,8 +414,6 @@ fn split(one: &Instruction) -> (&str, &str) {
                 | InstructionKind::AsyncCopy { .. }
                 | InstructionKind::BulkCopy { .. }
                 | InstructionKind::Fence(_)
-                // Accumulators of wgmma are ordered by its groups.
-                | InstructionKind::Wgmma(_)
         );
     if writes_none {
         return ("", operands);

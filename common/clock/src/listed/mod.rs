@@ -11,7 +11,6 @@ mod schedule;
 use std::collections::BTreeSet;
 
 use emulator::{Instruction, InstructionKind, WarpTrace};
-use rustc_hash::FxHashMap as HashMap;
 
 use crate::card::Card;
 use crate::machine_code::MachineCode;
@@ -46,10 +45,20 @@ impl Listed {
     /// Schedules a kernel, from its module's PTX and its instructions as [`emulator::Function::instructions`] lists
     /// them.
     pub fn new(ptx: &str, instructions: &[Instruction], card: &Card) -> Self {
+        let instructions = &with_all_operands(ptx, instructions);
         let chosen = choose::all(instructions, card);
         let ranges = ranges(ptx, instructions);
         let successors = successors(ptx, instructions, &ranges);
-        let registers = Registers::new(ptx, instructions, &chosen, &ranges, &successors);
+        let mut registers = Registers::new(ptx, instructions, &chosen, &ranges, &successors);
+        let boards = schedule::Boards::of(&chosen);
+        let scheduled = |registers: &Registers, number: usize| {
+            let (from, to): (usize, usize) = ranges[number];
+            let live = schedule::Live::new(registers, number, from..to);
+            schedule::block(&chosen[from..to], from, &boards, live, card)
+        };
+        let few = registers.as_few_as_possible();
+        let least = (0..ranges.len()).map(|number| scheduled(&few, number).1);
+        registers.keep_occupancy(least.max().unwrap_or(0));
         let mut most = 0;
         let mut listed = Self {
             code: MachineCode {
@@ -63,11 +72,8 @@ impl Listed {
                 .map(|one| (path::polls(one), path::is_anchor(one)))
                 .collect(),
         };
-        let boards = schedule::Boards::of(&chosen);
-        for (number, (from, to)) in ranges.into_iter().enumerate() {
-            let live = schedule::Live::new(&registers, number, from..to);
-            let (scheduled, at_once) =
-                schedule::block(&chosen[from..to], from, &boards, live, card);
+        for (number, &(from, to)) in ranges.iter().enumerate() {
+            let (scheduled, at_once) = scheduled(&registers, number);
             most = most.max(at_once);
             let mut order = Vec::new();
             for (within, machine) in scheduled {
@@ -168,22 +174,30 @@ impl Listed {
     }
 }
 
+/// The instructions with their operands from the PTX where there are too many for a message: a `wgmma` has up to 128 accumulators.
+fn with_all_operands(ptx: &str, instructions: &[Instruction]) -> Vec<Instruction> {
+    let lines: Vec<&str> = ptx.lines().collect();
+    let mut all = instructions.to_vec();
+    for one in all.iter_mut().filter(|one| one.text.ends_with('…')) {
+        let line = (one.ptx_line as usize).checked_sub(1);
+        if let Some(line) = line.and_then(|line| lines.get(line)) {
+            line.trim().clone_into(&mut one.text);
+        }
+    }
+    all
+}
+
 /// The successors of each block; the target of its branch is the last.
 fn successors(
     ptx: &str,
     instructions: &[Instruction],
     blocks: &[(usize, usize)],
 ) -> Vec<Vec<usize>> {
-    // Other kernels of the module may have the same labels.
-    let [first, last] = [instructions.first(), instructions.last()];
-    let own = first.map_or(0, |one| one.ptx_line)..=last.map_or(0, |one| one.ptx_line);
-    let lines: HashMap<&str, u32> = (1..)
-        .zip(ptx.lines())
-        .filter(|(number, _)| own.contains(number))
-        .filter_map(|(number, line)| Some((line.trim().strip_suffix(':')?, number)))
-        .collect();
-    let of_label = |label: &str| {
-        let line = *lines.get(label)?;
+    let lines: Vec<(u32, &str)> = labels(ptx).collect();
+    // Other kernels, and inline assembly with a scope of its own, may have the same label: then it is the nearest.
+    let of_label = |label: &str, from: u32| {
+        let own = lines.iter().filter(|(_, name)| *name == label);
+        let &(line, _) = own.min_by_key(|(line, _)| line.abs_diff(from))?;
         blocks
             .iter()
             .position(|&(from, _)| instructions[from].ptx_line >= line)
@@ -197,21 +211,30 @@ fn successors(
         let next = (falls && block + 1 < blocks.len()).then_some(block + 1);
         let jumps = matches!(last.kind, InstructionKind::Branch);
         let label = last.text.trim_end_matches(';').rsplit([' ', '\t']).next();
-        let target = label.filter(|_| jumps).and_then(of_label);
+        let target = label
+            .filter(|_| jumps)
+            .and_then(|label| of_label(label, last.ptx_line));
         next.into_iter().chain(target).collect()
     };
     blocks.iter().enumerate().map(of_block).collect()
 }
 
+/// The labels of a module, each with its line: `$L1:`, or `DONE:}` in inline assembly.
+fn labels(ptx: &str) -> impl Iterator<Item = (u32, &str)> {
+    (1..).zip(ptx.lines()).filter_map(|(number, line)| {
+        let (name, _) = line.split_once(':')?;
+        let name = name.trim_start_matches(|c: char| c.is_whitespace() || c == '{');
+        let is_name = !name.is_empty()
+            && name
+                .chars()
+                .all(|c| c.is_alphanumeric() || "_$%".contains(c));
+        is_name.then_some((number, name))
+    })
+}
+
 /// Basic blocks: a label begins one, a branch or an exit ends it.
 fn ranges(ptx: &str, instructions: &[Instruction]) -> Vec<(usize, usize)> {
-    let labels: BTreeSet<u32> = (1..)
-        .zip(ptx.lines())
-        .filter(|(_, line)| {
-            line.trim_end().ends_with(':') || line.contains(": ") && !line.contains("//")
-        })
-        .map(|(number, _)| number)
-        .collect();
+    let labels: BTreeSet<u32> = labels(ptx).map(|(line, _)| line).collect();
     let mut starts = BTreeSet::from([0, instructions.len()]);
     for (at, pair) in (1..).zip(instructions.windows(2)) {
         let [one, next] = pair else { continue };
@@ -261,12 +284,93 @@ ret;
 ";
 
     fn listed() -> (Listed, Vec<Instruction>) {
+        of(PTX)
+    }
+
+    fn of(ptx: &str) -> (Listed, Vec<Instruction>) {
         let mut context = Context::new(Options::default());
-        let module = context.load_module(PTX).expect("a module");
+        let module = context.load_module(ptx).expect("a module");
         let function = module.function("k").expect("a kernel");
         let instructions = function.instructions().to_vec();
         let card = Card::H200;
-        (Listed::new(PTX, &instructions, &card), instructions)
+        (Listed::new(ptx, &instructions, &card), instructions)
+    }
+
+    /// Two products with 64 accumulators each, after a wait whose labels occur twice.
+    fn products() -> String {
+        let wait = "{.reg .pred p;
+AGAIN:
+mbarrier.try_wait.parity.shared::cta.b64 p, [%r1], %r2;
+@p bra DONE;
+bra AGAIN;
+DONE:}
+";
+        let sums = |first: u32| {
+            let names: Vec<String> = (first..first + 64).map(|n| format!("%f{n}")).collect();
+            names.join(", ")
+        };
+        let product = |first| {
+            format!(
+                "wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16 {{{}}}, %rd1, %rd1, 1, 1, 1, 0, 0;\n",
+                sums(first)
+            )
+        };
+        let zeros: String = (0..128)
+            .map(|n| format!("mov.f32 %f{n}, 0f00000000;\n"))
+            .collect();
+        let stores: String = (0..128)
+            .map(|n| format!("st.global.f32 [%rd2+{}], %f{n};\n", 4 * n))
+            .collect();
+        format!(
+            ".version 8.0
+.target sm_90a
+.address_size 64
+.visible .entry k(.param .u64 p)
+.maxntid 128
+{{
+.reg .b32 %r<3>; .reg .f32 %f<128>; .reg .b64 %rd<3>; .reg .pred %p<2>;
+ld.param.u64 %rd2, [p];
+mov.u32 %r1, 0;
+mov.u32 %r2, 0;
+mov.u64 %rd1, 0;
+{zeros}$L1:
+{wait}wgmma.fence.sync.aligned;
+{}{}wgmma.commit_group.sync.aligned;
+wgmma.wait_group.sync.aligned 0;
+xor.b32 %r2, %r2, 1;
+setp.ne.s32 %p1, %r2, 0;
+@%p1 bra $L1;
+{stores}{wait}ret;
+}}
+",
+            product(0),
+            product(64)
+        )
+    }
+
+    #[test]
+    fn accumulators_take_registers_from_the_first_product_to_the_last_use() {
+        let (listed, _) = of(&products());
+        assert!(
+            listed.code.registers >= 128 + 8,
+            "{}",
+            listed.code.registers
+        );
+    }
+
+    #[test]
+    fn a_block_keeps_the_occupancy_that_it_needs_at_least() {
+        // One CTA of 128 threads more would not fit with 138 registers: an SM holds three with up to 168.
+        let ptx = products();
+        let (_, instructions) = of(&ptx);
+        let chosen = choose::all(&with_all_operands(&ptx, &instructions), &Card::H200);
+        let ranges = ranges(&ptx, &instructions);
+        let successors = successors(&ptx, &instructions, &ranges);
+        let mut registers = Registers::new(&ptx, &instructions, &chosen, &ranges, &successors);
+        registers.keep_occupancy(130);
+        assert_eq!(registers.room(), 168 - 8);
+        registers.keep_occupancy(20);
+        assert_eq!(registers.room(), 32 - 8);
     }
 
     #[test]

@@ -8,11 +8,14 @@ use super::choose::Chosen;
 const BESIDES: u32 = 8;
 /// The maximum per thread.
 const MOST: u32 = 255;
-/// The most registers per thread at full occupancy.
-const ALL_WARPS: u32 = 32;
+/// Registers of an SM, and the most threads that it holds (CUDA C++ Programming Guide, "Technical Specifications per Compute
+/// Capability", 9.0).
+const OF_AN_SM: u32 = 65_536;
+const THREADS: u32 = 2048;
 
 /// Registers of the PTX, by number, as far as they take registers of the machine: not predicates, parameters and constants.
 /// One that only renames another has that one's number.
+#[derive(Clone)]
 pub(super) struct Registers {
     /// Of each instruction those that it writes and reads.
     pub writes: Vec<Vec<usize>>,
@@ -24,8 +27,7 @@ pub(super) struct Registers {
     pub live_out: Vec<HashSet<usize>>,
     /// The register count that the schedule aims at.
     aim: u32,
-    /// What `__launch_bounds__` leaves.
-    bound: u32,
+    bounds: Bounds,
 }
 
 impl Registers {
@@ -63,22 +65,34 @@ impl Registers {
             .into_iter()
             .map(|[writes, reads]| (writes, reads))
             .unzip();
-        let (bound, blocks_an_sm) = bound(header(ptx, instructions));
+        let bounds = Bounds::of(header(ptx, instructions));
         let mut registers = Self {
             writes,
             reads,
             widths,
             live_in: vec![HashSet::default(); blocks.len()],
             live_out: vec![HashSet::default(); blocks.len()],
-            aim: if blocks_an_sm {
-                bound
-            } else {
-                ALL_WARPS.min(bound)
-            },
-            bound,
+            aim: bounds.most,
+            bounds,
         };
         registers.flow(successors, blocks);
         registers
+    }
+
+    /// The same, but instructions are taken early only if that takes no register.
+    pub fn as_few_as_possible(&self) -> Self {
+        Self {
+            aim: 0,
+            ..self.clone()
+        }
+    }
+
+    /// Unless the kernel states how many blocks an SM is to hold: aims at the most registers with which it holds as many as with
+    /// `least` live at once.
+    pub fn keep_occupancy(&mut self, least: u32) {
+        if !self.bounds.blocks_are_stated {
+            self.aim = self.bounds.with_as_many_blocks(self.needed(least));
+        }
     }
 
     /// Registers live at once up to which instructions are taken early.
@@ -88,7 +102,7 @@ impl Registers {
 
     /// Registers per thread if `live` are live at once.
     pub fn needed(&self, live: u32) -> u32 {
-        (live + BESIDES).next_multiple_of(8).min(self.bound)
+        (live + BESIDES).next_multiple_of(8).min(self.bounds.most)
     }
 
     /// How many 32-bit registers these take.
@@ -166,25 +180,53 @@ fn header<'a>(ptx: &'a str, instructions: &[Instruction]) -> &'a str {
     &before[before.rfind(".entry").unwrap_or(0)..]
 }
 
-/// The bound of `__launch_bounds__`: 65,536 registers for the blocks that an SM is to hold; and whether it says how many these are.
-fn bound(header: &str) -> (u32, bool) {
-    let number = |name: &str| -> Option<u32> {
-        let rest = header.split(name).nth(1)?;
-        let sides = rest
-            .lines()
-            .next()?
-            .split(',')
-            .map(|side| side.trim().parse::<u32>().ok());
-        sides
-            .collect::<Option<Vec<u32>>>()
-            .map(|sides| sides.into_iter().fold(1, u32::saturating_mul))
-    };
-    let blocks = number(".minnctapersm");
-    let threads = number(".maxntid").map(|threads| threads.max(1));
-    let most = threads.map_or(MOST, |threads| {
-        (65_536 / (threads.saturating_mul(blocks.unwrap_or(1).max(1)))).min(MOST) / 8 * 8
-    });
-    (most, blocks.is_some())
+/// What `__launch_bounds__` says.
+#[derive(Clone, Copy)]
+struct Bounds {
+    /// Threads of a block, at most.
+    threads: Option<u32>,
+    /// Registers per thread, at most.
+    most: u32,
+    /// Whether it says how many blocks an SM is to hold.
+    blocks_are_stated: bool,
+}
+
+impl Bounds {
+    fn of(header: &str) -> Self {
+        let number = |name: &str| -> Option<u32> {
+            let rest = header.split(name).nth(1)?;
+            let sides = rest
+                .lines()
+                .next()?
+                .split(',')
+                .map(|side| side.trim().parse::<u32>().ok());
+            sides
+                .collect::<Option<Vec<u32>>>()
+                .map(|sides| sides.into_iter().fold(1, u32::saturating_mul))
+        };
+        let blocks = number(".minnctapersm");
+        let threads = number(".maxntid").map(|threads| threads.max(1));
+        let held = threads.map(|threads| threads.saturating_mul(blocks.unwrap_or(1).max(1)));
+        Self {
+            threads,
+            most: held.map_or(MOST, per_thread),
+            blocks_are_stated: blocks.is_some(),
+        }
+    }
+
+    /// The most registers per thread with which an SM holds as many blocks as with these.
+    fn with_as_many_blocks(&self, registers: u32) -> u32 {
+        // Without a bound ptxas knows no block: then as many warps.
+        let threads = self.threads.map_or(32, |threads| threads.clamp(32, 1024));
+        let threads = threads.next_multiple_of(32);
+        let held = (OF_AN_SM / (threads * registers.max(1))).min(THREADS / threads);
+        per_thread(threads * held.max(1)).min(self.most)
+    }
+}
+
+/// Registers that each of so many threads of an SM can have.
+fn per_thread(threads: u32) -> u32 {
+    (OF_AN_SM / threads.max(1)).min(MOST) / 8 * 8
 }
 
 /// How many 32-bit registers a virtual register takes, judged by the names that NVRTC and nvcc give; 0 for predicates.

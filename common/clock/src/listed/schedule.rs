@@ -6,7 +6,7 @@ use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
 use super::choose::Chosen;
 use super::registers::Registers;
 use crate::card::Card;
-use crate::class::{Class, Does};
+use crate::class::{Class, Does, PIPES, Pipe};
 use crate::machine_code::MachineInstruction;
 
 /// Scoreboards of a warp.
@@ -25,7 +25,7 @@ pub(super) struct Boards {
 fn is_variable(class: Option<Class>) -> bool {
     class.is_some_and(|class| {
         matches!(class.does, Does::Shared | Does::GlobalLoad | Does::Atomic)
-            || class.does == Does::Scoreboard && class.pipe != crate::class::Pipe::Tensor
+            || class.does == Does::Scoreboard && class.pipe != Pipe::Tensor
     })
 }
 
@@ -74,6 +74,22 @@ impl Boards {
     }
 }
 
+fn is_wgmma(class: Class) -> bool {
+    matches!(class.does, Does::Wgmma(_))
+}
+
+/// Clocks after which a warp may issue another instruction to the same pipe.
+fn interval(class: Class) -> f64 {
+    match class.pipe {
+        Pipe::None => 0.0,
+        // There are two halves.
+        Pipe::Fma => class.interval / 2.0,
+        // They are queued.
+        Pipe::Tensor if is_wgmma(class) => 1.0,
+        _ => class.interval,
+    }
+}
+
 /// Clocks until a dependent instruction may issue.
 fn latency(class: Option<Class>, card: &Card) -> f64 {
     match class {
@@ -82,7 +98,9 @@ fn latency(class: Option<Class>, card: &Card) -> f64 {
             Does::GlobalLoad | Does::Atomic => card.latency.l2,
             _ => class.latency,
         },
-        Some(class) if class.pipe == crate::class::Pipe::Tensor => card.latency.mma,
+        // The tensor cores order products of a warpgroup; what else reads a sum follows the wait for its group.
+        Some(class) if is_wgmma(class) => 0.0,
+        Some(class) if class.pipe == Pipe::Tensor => card.latency.mma,
         Some(_) => card.latency.fixed,
     }
 }
@@ -187,19 +205,25 @@ pub(super) fn block(
         }
     }
     let mut left: Vec<usize> = before.iter().map(Vec::len).collect();
+    // When operands are expected; and when the stall counts allow the instruction to issue, which know nothing of scoreboards and pipes.
     let mut ready_at = vec![0.0f64; count];
+    let mut fixed_at = vec![0.0f64; count];
+    let mut pipe_free = [0.0f64; PIPES];
     let mut ready: Vec<usize> = (0..count).filter(|&at| left[at] == 0).collect();
     let mut order: Vec<(usize, MachineInstruction)> = Vec::new();
-    let mut time = 0.0f64;
+    let (mut time, mut fixed_time) = (0.0f64, 0.0f64);
     while !ready.is_empty() {
+        let start = |at: usize| {
+            let pipe = (chosen[at].class).map_or(0.0, |class| pipe_free[class.pipe as usize]);
+            ready_at[at].max(pipe).max(time)
+        };
         let allowed = || {
             let ready = ready.iter().enumerate();
             ready.filter(|(_, at)| live.has_room(**at))
         };
         // First what can issue now, then by the longest chain, then in the order of the PTX.
         let best = allowed().min_by(|(_, a), (_, b)| {
-            let late = |at: usize| (ready_at[at] - time).max(0.0);
-            let by_time = late(**a).total_cmp(&late(**b));
+            let by_time = start(**a).total_cmp(&start(**b));
             by_time
                 .then(height[**b].total_cmp(&height[**a]))
                 .then(a.cmp(b))
@@ -209,11 +233,12 @@ pub(super) fn block(
         let Some((nth, &at)) = best.or_else(earliest) else {
             break;
         };
+        time = start(at);
         ready.swap_remove(nth);
         live.take(at);
         // The wait of a fixed latency is the stall count of the instruction before.
-        let mut gap = (ready_at[at] - time).max(0.0).ceil() as u32;
-        time = time.max(ready_at[at]);
+        let mut gap = (fixed_at[at] - fixed_time).max(0.0).ceil() as u32;
+        fixed_time = fixed_time.max(fixed_at[at]);
         while gap > 0 && !chosen[at].machine.is_empty() {
             let Some((_, previous)) = order.last_mut() else {
                 break;
@@ -248,15 +273,21 @@ pub(super) fn block(
             }
             order.push((at, machine));
             time += 1.0;
+            fixed_time += 1.0;
         }
-        let issued = if all == 0 { time } else { time - 1.0 };
+        let last = if all == 0 { 0.0 } else { 1.0 };
+        if let Some(class) = chosen[at].class {
+            let free = &mut pipe_free[class.pipe as usize];
+            *free = free.max(time - all as f64) + interval(class) * all as f64;
+        }
         for &(later, clocks) in &behind[at] {
             // Waits without a scoreboard are scheduled here; waits for scoreboards are simulated.
             let fixed = match is_variable(chosen[at].class) {
                 true => clocks.min(2.0),
                 false => clocks,
             };
-            ready_at[later] = ready_at[later].max(issued + fixed);
+            fixed_at[later] = fixed_at[later].max(fixed_time - last + fixed);
+            ready_at[later] = ready_at[later].max(time - last + clocks);
             left[later] -= 1;
             if left[later] == 0 {
                 ready.push(later);
@@ -278,12 +309,16 @@ fn dependences(chosen: &[Chosen], card: &Card) -> Vec<Vec<(usize, f64)>> {
         let mut all = of.iter().rev().copied();
         all.find(|&other| chosen[other].memories & one.memories != 0)
     };
+    let is_product = |at: usize| chosen[at].class.is_some_and(is_wgmma);
     let mut all = Vec::with_capacity(chosen.len());
     for (at, one) in chosen.iter().enumerate() {
         let mut before: Vec<(usize, f64)> = Vec::new();
         for name in &one.reads {
             if let Some(&writer) = writers.get(name.as_str()) {
                 before.push((writer, latency(chosen[writer].class, card)));
+                if is_product(writer) && !is_product(at) {
+                    before.extend(fence.map(|fence| (fence, 0.0)));
+                }
             }
             readers.entry(name).or_default().push(at);
         }
