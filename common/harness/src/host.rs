@@ -209,11 +209,15 @@ impl Host {
     /// turns that off.
     pub(crate) fn trace_only(&mut self, resident: Option<u32>) {
         self.traced = resident;
+        self.sanitize(resident.is_none());
+    }
+
+    /// Makes the emulator look for faults and keep accesses and copies, or only compute.
+    pub(crate) fn sanitize(&mut self, on: bool) {
         if let Device::Emulator(context) = &mut self.device {
             let options = context.options_mut();
-            let whole = resident.is_none();
-            (options.sanitize, options.lookahead) = (whole, whole);
-            (options.relaunched, options.patterns) = (whole, whole);
+            (options.sanitize, options.lookahead) = (on, on);
+            (options.relaunched, options.patterns) = (on, on);
         }
     }
 
@@ -432,9 +436,9 @@ pub fn gemm(host: &mut Host) -> Result<()> {
 }
 
 /// Warp instructions that no honest kernel needs for a problem of this size: a naive one takes about 8 for 32
-/// multiplications, and this allows eight times that. The minimum is what an endless loop of `mma`, the slowest
-/// instruction, executes in some seconds.
+/// multiplications, and this allows eight times that, and what 32 of K more would take, for the rest of a kernel if K is
+/// small. The minimum is what an endless loop of `mma`, the slowest instruction, executes in some seconds.
 fn instruction_limit(padded: Size) -> u64 {
     let [m, n, k] = [padded.m, padded.n, padded.k].map(u64::from);
-    (m * n).saturating_mul(k).saturating_mul(2).max(1 << 22)
+    (m * n).saturating_mul(2 * (k + 32)).max(1 << 22)
 }

@@ -168,3 +168,14 @@ fn barriers_are_counted_for_each_warp() {
         assert_eq!((lead.barriers, lead.waits_for_warps), (3, 0));
     }
 }
+
+/// In a block of one warp, no other warp waits at its barriers.
+#[test]
+fn barriers_of_a_block_of_one_warp_are_not_counted() {
+    let body = format!("{CLEAR}\n{COPY}\n{WAIT}\nbar.sync 0;\n{READ}\n{MMA}\nbar.sync 0;");
+    let report = launch(32, 0, &body);
+    assert!(!report.leads.is_empty());
+    for lead in &report.leads {
+        assert_eq!(lead.barriers, 0);
+    }
+}

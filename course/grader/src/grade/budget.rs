@@ -218,7 +218,7 @@ fn unit(per: Per, all: &LaunchResults, launch: &PlannedLaunch) -> f64 {
 /// prologue.
 pub fn judge<'a>(all: &LaunchResults<'a>, judged: &mut Judged<'a>) {
     for budget in all.part.budget.iter().chain(&all.rubric.budget) {
-        let right = all.done.iter().filter(|(_, one)| one.verification.ok());
+        let right = all.measured().filter(|(_, one)| one.verification.ok());
         let each = right.map(|(launch, one)| Spent::of(budget, all, launch, one));
         let mut each: Vec<Spent> = each.collect();
         if budget.of.is_arithmetic() {

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::num::FpCategory;
 
+use emulator::InstructionKind;
 use harness::{DISTINCT, Launched, Size, TrialLaunch, Values};
 
 use super::judge::LaunchResults;
@@ -24,6 +25,15 @@ const MOST_WORK: u64 = 1 << 25;
 /// The cause, if one is found.
 pub fn of(all: &LaunchResults, launch: &PlannedLaunch, wrong: &Launched) -> Option<Cause> {
     let (tile, task) = (all.rubric.tile[launch.tile], all.rubric.task);
+    let known = match task {
+        AssignmentKind::Gemm | AssignmentKind::Predict => {
+            no_products(all, launch, wrong).or_else(|| rounded(wrong))
+        }
+        AssignmentKind::Transpose => None,
+    };
+    if known.is_some() {
+        return known;
+    }
     let Size { m, n, k } = launch.on.size;
     let size = match u64::from(m + n) * u64::from(k) <= DISTINCT {
         true => launch.on.size,
@@ -76,6 +86,38 @@ pub fn of(all: &LaunchResults, launch: &PlannedLaunch, wrong: &Launched) -> Opti
                 .then(|| probe::of(all.trial(launch), size, &launch.on))
                 .flatten()
         })
+}
+
+/// The loop that multiplies did not run: a kernel with tensor-core instructions executed none of them.
+pub fn no_products(all: &LaunchResults, launch: &PlannedLaunch, wrong: &Launched) -> Option<Cause> {
+    let counted = all.trial(launch).instructions().iter();
+    let products = counted
+        .zip(&wrong.run.counters)
+        .filter(|(of, _)| matches!(of.kind, InstructionKind::Mma(_) | InstructionKind::Wgmma(_)));
+    let mut executions = products.map(|(_, counters)| counters.executions).peekable();
+    executions.peek()?;
+    (executions.sum::<u64>() == 0).then(|| Cause {
+        what: "the tensor cores multiply nothing in this launch".into(),
+        hint: "how many steps along K does this size have, and how often does the loop that multiplies go round?".into(),
+        mistake: "missing-step",
+    })
+}
+
+/// The largest error of rounded sums, relative to the tolerance; a missing product is a larger one.
+const ROUNDING: f64 = 32.0;
+
+/// All elements are nearly right.
+fn rounded(wrong: &Launched) -> Option<Cause> {
+    let found = &wrong.verification;
+    let is_number = found.first_wrong.iter().all(|one| one.got.is_finite());
+    (is_number && found.max_error <= ROUNDING * found.bound).then(|| Cause {
+        what: format!(
+            "all wrong elements are nearly right: the largest error is {:.4}",
+            found.max_error
+        ),
+        hint: "in which format is each sum kept, and how often is it rounded? f16 has 11 bits, f32 has 24".into(),
+        mistake: "rounded-sums",
+    })
 }
 
 /// The most products of a launch of which all wrong elements are examined.

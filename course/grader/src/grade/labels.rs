@@ -1,6 +1,5 @@
 //! Finds out what tensor cores multiplied: in a launch with distinct inputs each number identifies an element of A or
 //! B.
-use emulator::MatrixFactors;
 use harness::{Launched, Problem};
 
 /// An element of A or of B, by row and column.
@@ -67,8 +66,11 @@ pub fn coverage(launched: &Launched) -> Coverage {
     let problem = &launched.problem;
     let labels = Labels::of(problem);
     let (m, n, k) = (problem.size.m, problem.size.n, problem.size.k);
-    let at = |i: u32, j: u32, k_: u32| ((i * n + j) as usize) * k as usize + k_ as usize;
-    let mut seen = vec![false; m as usize * n as usize * k as usize];
+    let mut seen = Products {
+        rows: m,
+        columns: n,
+        seen: vec![false; m as usize * n as usize * k as usize],
+    };
     // Pairs of a warp and an element that it multiplies; the element implies the step.
     let mut needed = Vec::new();
     let number = |element: Element| match element {
@@ -85,35 +87,61 @@ pub fn coverage(launched: &Launched) -> Coverage {
         }
         let held = a.iter().chain(&b).flatten();
         needed.extend(held.map(|element| warps << 32 | number(*element)));
-        for_each_product(factors, |row, column, k| {
-            let pair = (
-                a[row * factors.k as usize + k],
-                b[k * factors.columns() + column],
-            );
+        let (columns, steps) = (factors.columns(), factors.k as usize);
+        for step in 0..steps {
+            let column: Vec<_> = a.iter().skip(step).step_by(steps).copied().collect();
+            let row = &b[step * columns..][..columns];
+            seen.see(&column, row);
             // The transposed product counts as well.
-            let ((Some(Element::A(i, k)), Some(Element::B(other, j)))
-            | (Some(Element::B(other, j)), Some(Element::A(i, k)))) = pair
-            else {
-                return;
-            };
-            if k == other {
-                seen[at(i, j, k)] = true;
-            }
-        });
+            seen.see(row, &column);
+        }
     }
     needed.sort_unstable();
     needed.dedup();
     Coverage {
-        products: seen.iter().filter(|seen| **seen).count() as u64,
-        of: seen.len() as u64,
+        products: seen.seen.iter().filter(|seen| **seen).count() as u64,
+        of: seen.seen.len() as u64,
         operand_bytes: 2 * needed.len() as u64,
     }
 }
 
-fn for_each_product(factors: &MatrixFactors, mut each: impl FnMut(usize, usize, usize)) {
-    for row in 0..factors.rows() {
-        for column in 0..factors.columns() {
-            (0..factors.k as usize).for_each(|k| each(row, column, k));
+/// The products of a problem, by k, row and column.
+struct Products {
+    rows: u32,
+    columns: u32,
+    /// Whether each was computed.
+    seen: Vec<bool>,
+}
+
+impl Products {
+    /// Every element of A among `left` is multiplied with every element of B among `right`.
+    fn see(&mut self, left: &[Option<Element>], right: &[Option<Element>]) {
+        let runs = runs(right);
+        for element in left {
+            let &Some(Element::A(i, k)) = element else {
+                continue;
+            };
+            for &(_, j, length) in runs.iter().filter(|(of, ..)| *of == k) {
+                let row = (k as usize * self.rows as usize + i as usize) * self.columns as usize;
+                self.seen[row + j as usize..][..length].fill(true);
+            }
         }
     }
+}
+
+/// Neighbouring elements of rows of B: row, first column, and how many.
+fn runs(elements: &[Option<Element>]) -> Vec<(u32, u32, usize)> {
+    let mut runs: Vec<(u32, u32, usize)> = Vec::new();
+    for element in elements {
+        let &Some(Element::B(k, j)) = element else {
+            continue;
+        };
+        match runs.last_mut() {
+            Some((of, first, length)) if *of == k && *first as usize + *length == j as usize => {
+                *length += 1;
+            }
+            _ => runs.push((k, j, 1)),
+        }
+    }
+    runs
 }

@@ -11,8 +11,14 @@ use super::rubric::AssignmentKind;
 /// Number of wrong elements that are examined.
 const LOOKED_AT: usize = 64;
 
+/// The most elements of C among which a wrong one is searched for: with more, it would take minutes.
+const MOST_ELEMENTS: usize = 1 << 17;
+
 /// The cause, if most wrong elements agree: swapped indices, or missing steps along K.
 pub fn of(launched: &Launched, task: AssignmentKind, bk: u32) -> Option<Cause> {
+    if launched.c.len() > MOST_ELEMENTS {
+        return None;
+    }
     let product = Product::of_task(launched, task);
     let wrong = product.some_wrong();
     if wrong.len() < 2 {

@@ -1,5 +1,5 @@
 //! The launches of a kernel: first the public sizes; then, for every student, each tile once, a large size that is a
-//! multiple of no tile, and a tile with a large K. The hidden parts are derived from a secret and a student by SHA-256,
+//! multiple of no tile, more tiles than the card has SMs, and a tile with a large K. The hidden parts are derived from a secret and a student by SHA-256,
 //! so they are the same on every machine.
 use anyhow::Result;
 use harness::{DISTINCT, Size, TrialLaunch, Values};
@@ -19,6 +19,9 @@ pub enum Class {
     EveryTile,
     /// Many tiles in each direction, and no side a multiple of a tile's.
     Large,
+    /// More tiles than there are SMs, with one step along K: a kernel may stop after a fixed number of tiles. Only its
+    /// values count: under the sanitizer, it would take longer than all other launches together.
+    Many,
     /// A single tile with a larger K than in all other launches: a kernel may stop at the largest K that its author
     /// tested.
     Deep,
@@ -88,7 +91,7 @@ pub fn public(rubric: &Rubric, tile: usize) -> Result<Vec<PlannedLaunch>> {
     Ok(sizes.map(launch).collect())
 }
 
-/// The other launches: every tile once, a large size, and a large K. Without a secret they are disclosed, since anyone
+/// The other launches: every tile once, a large size, many tiles, and a large K. Without a secret they are disclosed, since anyone
 /// can compute them.
 pub fn others(rubric: &Rubric, secret: Option<&[u8]>, student: &str) -> Vec<PlannedLaunch> {
     let draw = Draw {
@@ -104,6 +107,8 @@ pub fn others(rubric: &Rubric, secret: Option<&[u8]>, student: &str) -> Vec<Plan
         .collect();
     let tile = draw.number(tiles as u32, "tile") as usize % tiles.max(1);
     all.push(draw.launch(rubric, tile, Class::Large));
+    let tile = draw.number(tiles as u32, "many") as usize % tiles.max(1);
+    all.push(draw.launch(rubric, tile, Class::Many));
     if rubric.task == AssignmentKind::Gemm {
         let tile = draw.number(tiles as u32, "deep") as usize % tiles.max(1);
         all.push(draw.launch(rubric, tile, Class::Deep));
@@ -138,6 +143,10 @@ const WAVES: [(u32, u32); 6] = [(2, 3), (3, 2), (2, 4), (4, 1), (3, 5), (2, 6)];
 
 /// Steps along K of [`Class::Large`].
 const LARGE_STEPS: u32 = 4;
+
+/// The fewest rows and columns of tiles of [`Class::Many`], whose product exceeds [`SMS`]; and how many numbers there are.
+const MANY: u32 = 12;
+const MANY_NUMBERS: u32 = 4;
 
 /// The smallest K of [`Class::Deep`]; the largest is twice as much. It exceeds every public K, and one tile of it takes
 /// no longer than [`Class::Large`].
@@ -175,6 +184,7 @@ impl Draw<'_> {
             Class::EveryTile | Class::Public | Class::Timed => tile as u32,
             Class::Large => 100 + tile as u32,
             Class::Deep => 150 + tile as u32,
+            Class::Many => 180 + tile as u32,
             Class::Waves { waves, steps } => 200 + 16 * waves + steps,
         };
         let draw = |what| self.number(number, what);
@@ -200,6 +210,18 @@ impl Draw<'_> {
                     m: odd("odd m", m, tiles(m)),
                     n: odd("odd n", n, tiles(n)),
                     k: odd("odd k", k.max(2), LARGE_STEPS),
+                };
+                (size, Values::Random)
+            }
+            Class::Many => {
+                let odd = |what, tile: u32| {
+                    let tiles = MANY + draw("many") as u32 % MANY_NUMBERS;
+                    tiles * tile - ((draw(what) as u32 % tile.min(16)) | 1)
+                };
+                let size = Size {
+                    m: odd("odd m", m),
+                    n: odd("odd n", n),
+                    k: (draw("odd k") as u32 % k) | 1,
                 };
                 (size, Values::Random)
             }
@@ -302,11 +324,15 @@ mod tests {
     }
 
     #[test]
-    fn everybody_has_every_tile_a_large_odd_size_and_a_large_k() {
+    fn everybody_has_every_tile_a_large_odd_size_many_tiles_and_a_large_k() {
         let rubric = rubric();
         for student in ["ada", "bob", "cyd", "dan"] {
             let all = others(&rubric, Some(b"s"), student);
             let (deep, all) = all.split_last().expect("launches");
+            let (many, all) = all.split_last().expect("launches");
+            assert_eq!(many.class, Class::Many);
+            let [rows, columns, steps] = many.tiles(&rubric);
+            assert!(rows * columns > u64::from(SMS) && steps == 1);
             let (large, tiles) = all.split_last().expect("launches");
             let numbers: Vec<usize> = tiles.iter().map(|launch| launch.tile).collect();
             assert_eq!(numbers, (0..rubric.tile.len()).collect::<Vec<_>>());

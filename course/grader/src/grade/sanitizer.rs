@@ -11,11 +11,17 @@ use super::{Complaint, NO_MISTAKE, element};
 /// The most findings shown per launch.
 const SHOWN: usize = 3;
 
-/// The points, all or nothing, and a complaint for each shown finding of the first launch that has any.
+/// The points, all or nothing, and a complaint for each shown finding of the launch that tells most: the first public one that
+/// has a finding other than uninitialised bytes.
 pub fn judge<'a>(all: &LaunchResults<'a>) -> Judged<'a> {
     let mut judged = Judged::new();
-    let mut launches = all.done.iter();
-    let found = launches.find(|(_, one)| !one.run.findings.is_empty());
+    let launches = all.done.iter();
+    let found = launches.filter(|(_, one)| !one.run.findings.is_empty());
+    // A place that nothing was written to says less than the race which a launch with more steps has there.
+    let found = found.min_by_key(|(launch, one)| {
+        let findings = one.run.findings.iter();
+        (launch.closed, findings.map(order).min() == Some(LAST))
+    });
     let Some((launch, one)) = found else {
         judged.why.push("nothing found".into());
         return judged;
@@ -76,6 +82,9 @@ pub fn judge<'a>(all: &LaunchResults<'a>) -> Judged<'a> {
     judged
 }
 
+/// The place of reads of uninitialised bytes in [`order`].
+const LAST: u32 = 4;
+
 /// The order in which findings are shown: what ended the launch comes first, since the rest may follow from it; but the wrong
 /// counts that explain a deadlock come before it. Then races; then copies without a wait; last, reads of uninitialised bytes.
 fn order(finding: &Finding) -> u32 {
@@ -83,7 +92,7 @@ fn order(finding: &Finding) -> u32 {
         FindingKind::TransactionCount(_) | FindingKind::InvalidMbarrier(_) => 0,
         _ if finding.is_fatal() => 1,
         FindingKind::UnfinishedCopy(_) => 3,
-        FindingKind::Uninitialised(_) => 4,
+        FindingKind::Uninitialised(_) => LAST,
         _ => 2,
     }
 }
@@ -211,7 +220,8 @@ fn advice(finding: &Finding, kind_of: &KindOf) -> (&'static str, &'static str) {
         ),
         FindingKind::UndefinedRegister { .. } => (
             "uninitialised-variable",
-            "which variable is read here before it is set?",
+            "which variable is read here before it is set? An array without `__shared__` belongs to one thread, which has to write all \
+             that it reads",
         ),
         FindingKind::Deadlock { waiting } => ("deadlock", deadlock(waiting)),
         FindingKind::MissingProxyFence(_) => (
@@ -391,7 +401,8 @@ fn race(
         // Copies land late here, so that which of the two came first says nothing.
         (AsyncWrite, Read) | (Read, AsyncWrite) => (
             "cp-async-wait",
-            "which wait and which barrier come between the copy and the read; and between the read and the next copy to this place?",
+            "which wait and which barrier come between the copy and the read; and between the read and the next copy to this place? In a \
+             ring of stages: which stage does each of the two lines mean, and is it one and the same?",
         ),
         (Write, Read) if by_copy => (
             "race-after-the-copy",

@@ -137,9 +137,10 @@ fn wrong_values<'a>(
     // What nobody wrote is read where an address is wrong: which one, the numbers may tell.
     let by_address = |kind: &FindingKind| matches!(kind, FindingKind::Uninitialised(_));
     let by_address = findings.iter().all(|finding| by_address(&finding.kind));
-    let cause = match !has_fault && by_address {
-        true => diagnosis::of(all, launch, one),
-        false => None,
+    let cause = match (has_fault, by_address) {
+        (true, _) => None,
+        (false, true) => diagnosis::of(all, launch, one),
+        (false, false) => diagnosis::no_products(all, launch, one),
     };
     let by_sanitizer = faults.complaints.first();
     let (hint, mistake): (String, String) = if let Some(found) = by_sanitizer.filter(|_| has_fault)

@@ -22,22 +22,22 @@ pub fn of(
 ) -> Option<Complaint> {
     let mut options = ptx_file::options(arch, "");
     options.extend(macros.iter().map(|one| format!("--define-macro={one}")));
-    if let Ok(()) = compiles(file, text, &options, compiler) {
-        options.push(format!("--diag-error={NUMBERS}"));
-        let log = compiles(file, text, &options, compiler).err()?;
-        let lines = log.replace("): error: ", "): warning: ");
-        let lines = lines
-            .lines()
-            .filter(|line| !line.contains(" detected in the compilation of "));
-        let lines: Vec<_> = lines
-            .filter(|line| !line.trim().is_empty())
-            .take(SHOWN)
-            .collect();
-        let hint = "the kernel compiles nevertheless, and this may be why it is wrong: begin here";
-        let what = format!("the compiler warns:\n{}", lines.join("\n"));
-        return Some(Complaint::new(what, hint, "compiler-warning"));
-    }
-    None
+    let plain = options.clone();
+    options.push(format!("--diag-error={NUMBERS}"));
+    let log = compiles(file, text, &options, compiler).err()?;
+    // An error is not a warning.
+    compiles(file, text, &plain, compiler).ok()?;
+    let lines = log.replace("): error: ", "): warning: ");
+    let lines = lines
+        .lines()
+        .filter(|line| !line.contains(" detected in the compilation of "));
+    let lines: Vec<_> = lines
+        .filter(|line| !line.trim().is_empty())
+        .take(SHOWN)
+        .collect();
+    let hint = "the kernel compiles nevertheless, and this may be why it is wrong: begin here";
+    let what = format!("the compiler warns:\n{}", lines.join("\n"));
+    Some(Complaint::new(what, hint, "compiler-warning"))
 }
 
 /// The compiler's messages if the kernel does not compile.
