@@ -51,9 +51,9 @@ impl Warp {
                 (b[at], b[at + 8]) = (values[lane] as u16, (values[lane] >> 16) as u16);
             }
         }
-        let c = self.sums(packed, &mma.c[..c_count]);
-        let d = tensor::multiply::<K, A, B>(card, mma.arithmetic, &a, &b, &c);
-        self.put_sums(packed, &mma.d[..c_count], &d);
+        let mut sums = self.sums(packed, &mma.c[..c_count]);
+        tensor::multiply::<K, A, B>(card, mma.arithmetic, &a, &b, &mut sums);
+        self.put_sums(packed, &mma.d[..c_count], &sums);
     }
 
     /// A matrix of sums from its registers, one in each word; rows that an instruction lacks are zero.

@@ -393,13 +393,12 @@ impl Warp {
         let packed = wgmma.arithmetic.is_packed();
         let panels = wgmma.d.chunks_exact(if packed { 2 } else { 4 });
         for (b, regs) in operands.b.iter().zip(panels) {
-            let addend = match scale_d {
+            let mut sums = match scale_d {
                 true => self.sums(packed, regs),
                 false => [0; 128],
             };
             // No other card has `wgmma`.
-            let sums =
-                tensor::multiply::<16, 256, 128>(Card::H100, wgmma.arithmetic, a, b, &addend);
+            tensor::multiply::<16, 256, 128>(Card::H100, wgmma.arithmetic, a, b, &mut sums);
             self.put_sums(packed, regs, &sums);
         }
     }

@@ -167,22 +167,24 @@ pub fn mma<const K: usize, const A: usize, const B: usize>(
     b: &[u16; B],
     c: &[u32; M * N],
 ) -> [u32; M * N] {
-    half::<K, A, B>(card, factor, Sums::F32, a, b, c)
+    let mut d = *c;
+    half::<K, A, B>(card, factor, Sums::F32, a, b, &mut d);
+    d
 }
 
-/// The same for any arithmetic. K counts units of 16 bits, which hold one or more packed elements or half of one; low
-/// bits come first. C and D have one sum per word.
+/// The same for any arithmetic: adds A B to C. K counts units of 16 bits, which hold one or more packed elements or half
+/// of one; low bits come first. C has one sum per word.
 #[inline(always)]
 pub(crate) fn multiply<const K: usize, const A: usize, const B: usize>(
     card: Card,
     arithmetic: Arithmetic,
     a: &[u16; A],
     b: &[u16; B],
-    c: &[u32; M * N],
-) -> [u32; M * N] {
+    c: &mut [u32; M * N],
+) {
     match arithmetic {
         Arithmetic::Half(factor, sums) => half::<K, A, B>(card, factor, sums, a, b, c),
-        other => packed(card, other, &bytes(a, b, K), c),
+        other => *c = packed(card, other, &bytes(a, b, K), c),
     }
 }
 
@@ -192,16 +194,14 @@ fn half<const K: usize, const A: usize, const B: usize>(
     sums: Sums,
     a: &[u16; A],
     b: &[u16; B],
-    c: &[u32; M * N],
-) -> [u32; M * N] {
+    c: &mut [u32; M * N],
+) {
     const { assert!(A == M * K && B == K * N) };
-    let mut d = *c;
     if card == Card::A100 && K == 16 {
-        halves(factor, sums, a, b, &mut d);
+        halves(factor, sums, a, b, c);
     } else {
-        sum::<u16, K, A, B>(card, (factor.into(), sums), a, b, &mut d);
+        sum::<u16, K, A, B>(card, (factor.into(), sums), a, b, c);
     }
-    d
 }
 
 /// Rows of A and columns of B, padded with zeros to 32 bytes.
@@ -234,7 +234,9 @@ fn packed(
     match arithmetic {
         Arithmetic::Half(factor, sums) => {
             let (a, b) = row_major(rows, columns);
-            half::<16, 256, 128>(card, factor, sums, &a, &b, c)
+            let mut d = *c;
+            half::<16, 256, 128>(card, factor, sums, &a, &b, &mut d);
+            d
         }
         Arithmetic::Tf32 => {
             let (rows, columns) = operands();
@@ -249,7 +251,7 @@ fn packed(
                 let rows = rows.map(|row| fp8::unpacked(formats[0], part, &row));
                 let columns = columns.map(|column| fp8::unpacked(formats[1], part, &column));
                 let (a, b) = row_major(&rows, &columns);
-                product = half::<16, 256, 128>(card, Factor::F16, sums, &a, &b, &product);
+                half::<16, 256, 128>(card, Factor::F16, sums, &a, &b, &mut product);
             }
             std::array::from_fn(|i| fp8::add(sums, product[i], c[i]))
         }
