@@ -172,7 +172,7 @@ fn compile(root: &Path) -> Result<PathBuf> {
             // Use small sorting functions, and no backtraces.
             cargo.args(["-Z", "build-std-features=optimize_for_size"]);
             // Omit panic messages and locations.
-            flags += " -Zunstable-options -Cpanic=immediate-abort -Zlocation-detail=none";
+            flags += " -Zunstable-options -Cpanic=immediate-abort -Zlocation-detail=none -Zfmt-debug=shallow";
         }
         None if !has_target() => bail!(
             "the compiler has no {TARGET}: `rustup target add {TARGET}`, or name a folder with Debian's packages in \

@@ -131,7 +131,7 @@ impl Execution<'_> {
         &mut self,
         how: AccessMode,
         by: &AsyncOp,
-        (rank, addresses): (usize, impl IntoIterator<Item = u32>),
+        (rank, addresses): (usize, &[u32]),
         bytes: u32,
         issuers: &[(Actor, u32)],
     ) {

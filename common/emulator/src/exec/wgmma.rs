@@ -232,9 +232,12 @@ impl Warp {
                 continue;
             };
             self.check_swizzle(name, &descriptor, op, cx);
-            let starts = units(mn, transposed).map(|(row, k)| descriptor.unit(transposed, row, k));
-            self.note_read(starts.clone(), cx);
-            let (at, issuers) = ((cx.rank, starts), [(self.actor, ALL)]);
+            let units = units(mn, transposed);
+            let starts: Vec<u32> = units
+                .map(|(row, k)| descriptor.unit(transposed, row, k))
+                .collect();
+            self.note_read(starts.iter().copied(), cx);
+            let (at, issuers) = ((cx.rank, &starts[..]), [(self.actor, ALL)]);
             cx.asynchronous(AccessMode::AsyncRead, &by, at, UNIT, &issuers);
         }
     }
@@ -434,7 +437,7 @@ fn sign(wgmma: &Wgmma, operand: usize) -> u32 {
 }
 
 /// The first element (mn, k) of each 16 bytes of an operand.
-fn units(mn: u32, transposed: bool) -> impl Iterator<Item = (u32, u32)> + Clone {
+fn units(mn: u32, transposed: bool) -> impl Iterator<Item = (u32, u32)> {
     let (step_mn, step_k) = if transposed { (UNIT, 1) } else { (1, UNIT) };
     (0..K / step_k).flat_map(move |k| (0..mn / step_mn).map(move |row| (row * step_mn, k * step_k)))
 }

@@ -242,7 +242,7 @@ impl Shadow {
     pub fn asynchronous(
         &mut self,
         how: AccessMode,
-        addresses: impl IntoIterator<Item = u32>,
+        addresses: &[u32],
         bytes: u32,
         by: &AsyncOp,
         issuers: &[Observer<'_>],
@@ -250,7 +250,7 @@ impl Shadow {
         // Cells were mostly written together: what is right for one is right for the next.
         let mut right = None;
         let mut wrong = Vec::new();
-        for address in addresses {
+        for &address in addresses {
             let mut check = AccessCheck::Fine;
             for cell in self.range(address, bytes) {
                 self.before_async(cell, how, issuers, &mut right, &mut check);

@@ -151,7 +151,7 @@ fn issue(
     let observer = order
         .observer(thread / 32, 1 << (thread % 32))
         .expect("a warp");
-    let wrong = shadow.asynchronous(how, [0], 16, &by, &[observer]);
+    let wrong = shadow.asynchronous(how, &[0], 16, &by, &[observer]);
     wrong
         .into_iter()
         .next()

@@ -227,7 +227,7 @@ impl Warp {
             cx.check_source(payload, &by);
         }
         if let Source::Shared(rank, at, bytes) = transfer.from {
-            cx.asynchronous(AccessMode::AsyncRead, &by, (rank, [at]), bytes, &issuer);
+            cx.asynchronous(AccessMode::AsyncRead, &by, (rank, &[at]), bytes, &issuer);
         }
         let how = match (reduction, generic) {
             (None, false) => AccessMode::AsyncWrite,
@@ -236,7 +236,7 @@ impl Warp {
             (Some(_), true) => AccessMode::AsyncReduce { generic: true },
         };
         let footprint = transfer.bytes().1;
-        cx.asynchronous(how, &by, (rank, [to]), footprint, &issuer);
+        cx.asynchronous(how, &by, (rank, &[to]), footprint, &issuer);
         cx.common.in_flight.push_back(transfer);
         if cx.common.in_flight.len() > MAX_IN_FLIGHT
             && let Some(oldest) = cx.common.in_flight.pop_front()

@@ -76,7 +76,7 @@ impl Warp {
         cx.asynchronous(
             AccessMode::AsyncRead,
             &by,
-            (cx.rank, [from]),
+            (cx.rank, &[from]),
             bytes,
             &issuer,
         );
