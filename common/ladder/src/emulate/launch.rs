@@ -49,6 +49,10 @@ pub struct Launch {
     /// Define a macro
     #[arg(short = 'D', long = "define", value_name = "NAME=VALUE")]
     pub defines: Vec<String>,
+    /// Whether the compiler contracts a multiplication and an addition of floats to one fma [default: true with --time, as
+    /// nvcc does; else false, so that the bits follow from the PTX]
+    #[arg(long, value_name = "true|false")]
+    pub fmad: Option<bool>,
     /// The architecture to compile a .cu file for [default: sm_90a, or the GPU's]
     #[arg(long, value_name = "SM", value_parser = arch)]
     pub arch: Option<String>,
@@ -130,6 +134,7 @@ impl Launch {
             expectations: either(self.expectations, other.expectations),
             tolerance: self.tolerance.or(other.tolerance),
             defines: either(self.defines, other.defines),
+            fmad: self.fmad.or(other.fmad),
             arch: self.arch.or(other.arch),
         }
     }

@@ -145,7 +145,8 @@ fn launch_of(arguments: &Arguments) -> Result<(Launch, Target, String)> {
     })?;
     let head = Launch::of_head(&String::from_utf8_lossy(&text), path);
     let head = head.map_err(|why| anyhow!("{}: {why}", path.display()))?;
-    let launch = arguments.launch.clone().or(head.unwrap_or_default());
+    let mut launch = arguments.launch.clone().or(head.unwrap_or_default());
+    launch.fmad.get_or_insert(arguments.time);
     let looks = arguments.look.is_asked_for();
     let counts = arguments.profile || arguments.sanitize || arguments.csv || looks;
     let need = if counts { Need::Emulator } else { Need::Any };
@@ -219,7 +220,7 @@ impl Chosen {
     }
 }
 
-/// For a file whose top comment states everything.
+/// For a file whose top comment states everything. The recorded kernels were compiled without contraction.
 #[derive(clap::Parser)]
 struct HeadOnly {
     #[command(flatten)]
@@ -231,6 +232,7 @@ impl HeadOnly {
         let words = [
             "emulate".as_ref(),
             "--time".as_ref(),
+            "--fmad=false".as_ref(),
             "--".as_ref(),
             file.as_os_str(),
         ];

@@ -175,6 +175,9 @@ fn compiled(
     );
     headers.push((IMPLICIT.0.to_owned(), IMPLICIT.1.to_owned()));
     let mut options = ptx_file::options(arch, "");
+    if launch.fmad == Some(true) {
+        options.retain(|option| option != "--fmad=false");
+    }
     options.push("--device-as-default-execution-space".into());
     options.push(format!("--pre-include={}", IMPLICIT.0));
     options.extend(

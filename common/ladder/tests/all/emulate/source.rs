@@ -206,3 +206,30 @@ fn a_profile_shows_the_source() {
     assert_eq!(report["lines"][0]["bank_conflicts"], 31);
     assert!(Path::new(report["file"].as_str().expect("a text")).is_file());
 }
+
+#[test]
+fn a_time_is_that_of_contracted_products_as_nvcc_makes_them() {
+    if !nvrtc() {
+        return;
+    }
+    let folder = Folder::new();
+    let file = folder.write(
+        "k.cu",
+        "__global__ void chain(float *x, float a) {\n  float s = x[threadIdx.x];\n\
+         #pragma unroll\n  for (int i = 0; i < 512; i++) s = s * a + 1.0f;\n  x[threadIdx.x] = s;\n}\n",
+    );
+    let launch = [
+        &file, "--grid", "1", "--block", "32", "--arg", "f32[32]", "--arg", "0.5",
+    ];
+    let clocks = |words: &[&str]| {
+        let object = json(
+            &[&launch[..], &["--time", "--from-ptx"], words].concat(),
+            true,
+        );
+        object["clocks"].as_f64().expect("clocks")
+    };
+    let [default, contracted, apart] =
+        [&[][..], &["--fmad", "true"], &["--fmad", "false"]].map(clocks);
+    assert_eq!(default, contracted);
+    assert!(apart > 1.5 * contracted, "{apart} {contracted}");
+}
