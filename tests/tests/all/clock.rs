@@ -162,7 +162,7 @@ struct Experiment {
 #[test]
 fn the_errors_that_pages_name_are_those_of_the_records() {
     let percent = |errors: Vec<f64>| {
-        let errors = Errors::new(errors.into_iter()).expect("recorded errors");
+        let errors = Errors::new(errors).expect("recorded errors");
         (100.0 * errors.mean).round()
     };
     let rows = recorded();
