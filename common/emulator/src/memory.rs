@@ -136,8 +136,8 @@ impl Memory {
             .map(|at| &mut self.allocations[at].bytes[..])
     }
 
-    /// Sets the allocation that starts at `address` to these bytes and zeros after them.
-    pub fn renew(&mut self, address: u64, initial: &[u8]) {
+    /// Resets the allocation that starts at `address` to `initial`, followed by zeros. Does nothing if there is none.
+    pub fn reset(&mut self, address: u64, initial: &[u8]) {
         if let Some(at) = self.index(address) {
             let bytes = &mut self.allocations[at].bytes;
             *bytes = zeroed_after(initial, bytes.len());

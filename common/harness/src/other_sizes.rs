@@ -4,9 +4,8 @@ use emulator::{Finding, FindingKind, LaunchReport, Options};
 use crate::device::Device;
 use crate::{Host, KernelChoice, LaunchSpec, Result, Rung, Settings, Size, Target, Values, choose};
 
-/// Multiplications of one trial's problem: one tile more than are resident, for the largest of the rungs' tiles. And
-/// those that all trials together execute: four products of 256x256x256, so that trials take no longer than the launch
-/// that they are about, which is run twice and checked.
+/// The multiplications of the largest trial: one tile more than are resident, for the largest of the rungs' tiles. All
+/// trials together execute at most four products of 256x256x256.
 const MAX_WORK_OF_TRIAL: u64 = 1 << 29;
 const MAX_WORK: u64 = 1 << 26;
 

@@ -79,7 +79,7 @@ impl Registers {
         registers
     }
 
-    /// The same, but instructions are taken early only if that takes no register.
+    /// A copy for which the schedule moves an instruction up only if that needs no further register.
     pub fn as_few_as_possible(&self) -> Self {
         Self {
             aim: 0,
@@ -87,8 +87,8 @@ impl Registers {
         }
     }
 
-    /// Unless the kernel states how many blocks an SM is to hold: aims at the most registers with which it holds as many as with
-    /// `least` live at once.
+    /// Aims at the most registers per thread that leave the occupancy as it is with `least` live registers. Does nothing if the
+    /// kernel states its blocks per SM.
     pub fn keep_occupancy(&mut self, least: u32) {
         if !self.bounds.blocks_are_stated {
             self.aim = self.bounds.with_as_many_blocks(self.needed(least));
@@ -216,7 +216,7 @@ impl Bounds {
 
     /// The most registers per thread with which an SM holds as many blocks as with these.
     fn with_as_many_blocks(&self, registers: u32) -> u32 {
-        // Without a bound ptxas knows no block: then as many warps.
+        // Without `.maxntid` the block size is unknown, so the resident warps are kept instead.
         let threads = self.threads.map_or(32, |threads| threads.clamp(32, 1024));
         let threads = threads.next_multiple_of(32);
         let held = (OF_AN_SM / (threads * registers.max(1))).min(THREADS / threads);

@@ -82,9 +82,9 @@ fn is_wgmma(class: Class) -> bool {
 fn interval(class: Class) -> f64 {
     match class.pipe {
         Pipe::None => 0.0,
-        // There are two halves.
+        // fmalite and fmaheavy both execute FFMA; the interval is that of one of them.
         Pipe::Fma => class.interval / 2.0,
-        // They are queued.
+        // The tensor core queues wgmma, so the warp can issue the next one at once.
         Pipe::Tensor if is_wgmma(class) => 1.0,
         _ => class.interval,
     }
@@ -205,7 +205,8 @@ pub(super) fn block(
         }
     }
     let mut left: Vec<usize> = before.iter().map(Vec::len).collect();
-    // When operands are expected; and when the stall counts allow the instruction to issue, which know nothing of scoreboards and pipes.
+    // `ready_at`: when all operands are expected. `fixed_at`: when stall counts alone allow the issue; scoreboards and busy pipes are
+    // left to the simulation.
     let mut ready_at = vec![0.0f64; count];
     let mut fixed_at = vec![0.0f64; count];
     let mut pipe_free = [0.0f64; PIPES];

@@ -155,7 +155,7 @@ impl Context {
         for (index, at, width, bytes) in patches {
             let variable: &mut Variable = &mut variables[index];
             variable.initial[at..at + width].copy_from_slice(&bytes[..width]);
-            self.memory.renew(variable.address, &variable.initial);
+            self.memory.reset(variable.address, &variable.initial);
         }
         let id = self.modules;
         self.modules += 1;
@@ -186,7 +186,7 @@ impl Context {
         self.last = LastLaunch::None;
         self.memory.clear(Region::Buffers);
         for variable in self.loaded.values().flatten() {
-            self.memory.renew(variable.address, &variable.initial);
+            self.memory.reset(variable.address, &variable.initial);
         }
     }
 

@@ -41,7 +41,7 @@ impl Stamp {
         self.who & 31
     }
 
-    /// As one number, 0 for no access: a vector of zeros costs nothing until it is written.
+    /// As one number, 0 for no access, so that a table of them is allocated as zero pages and costs nothing until written.
     pub fn bits(self) -> u64 {
         u64::from(self.who) << 32 | u64::from(self.clock)
     }

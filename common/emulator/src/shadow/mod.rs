@@ -238,7 +238,7 @@ impl Shadow {
     }
 
     /// Records accesses of `bytes` bytes at each address by an engine, issued by these threads together, and returns
-    /// those with which something is wrong. A write is in flight from now on until it lands.
+    /// the addresses whose check failed, each with its result. A write is in flight from now on until it lands.
     pub fn asynchronous(
         &mut self,
         how: AccessMode,
@@ -247,13 +247,13 @@ impl Shadow {
         by: &AsyncOp,
         issuers: &[Observer<'_>],
     ) -> Vec<(u32, AccessCheck)> {
-        // Cells were mostly written together: what is right for one is right for the next.
-        let mut right = None;
+        // Neighbouring cells usually have the same last write, so its check is not repeated.
+        let mut ordered = None;
         let mut wrong = Vec::new();
         for &address in addresses {
             let mut check = AccessCheck::Fine;
             for cell in self.range(address, bytes) {
-                self.before_async(cell, how, issuers, &mut right, &mut check);
+                self.before_async(cell, how, issuers, &mut ordered, &mut check);
             }
             if how == AccessMode::AsyncRead {
                 self.read_by_engine(address, bytes, by);
@@ -267,20 +267,21 @@ impl Shadow {
         wrong
     }
 
-    /// Whether the writes of a cell happen before an access by an engine; `right` is a weak write that does.
+    /// Reports in `check` the writes of a cell that do not happen before an access by an engine. `ordered` caches a weak write
+    /// that is known to happen before it.
     #[inline(always)]
     fn before_async(
         &self,
         cell: usize,
         how: AccessMode,
         issuers: &[Observer<'_>],
-        right: &mut Option<Write>,
+        ordered: &mut Option<Write>,
         check: &mut AccessCheck,
     ) {
         let write = self.writes[cell];
         let reduces = matches!(how, AccessMode::AsyncReduce { .. });
         match write.last {
-            _ if *right == Some(write) => {}
+            _ if *ordered == Some(write) => {}
             LastAccess::Mbarrier => return check.worse(AccessCheck::Mbarrier(write.hazard())),
             LastAccess::Reducing | LastAccess::Reduced if reduces => {}
             LastAccess::InFlight | LastAccess::Launched | LastAccess::Reducing => {
@@ -296,7 +297,7 @@ impl Shadow {
                 let mut one = AccessCheck::Fine;
                 let issuers = issuers.iter();
                 issuers.for_each(|observer| one.worse(write.before_async(observer)));
-                *right = matches!(one, AccessCheck::Fine).then_some(write);
+                *ordered = matches!(one, AccessCheck::Fine).then_some(write);
                 check.worse(one);
             }
         }

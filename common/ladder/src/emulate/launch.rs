@@ -49,8 +49,8 @@ pub struct Launch {
     /// Define a macro
     #[arg(short = 'D', long = "define", value_name = "NAME=VALUE")]
     pub defines: Vec<String>,
-    /// Whether the compiler contracts a multiplication and an addition of floats to one fma [default: true with --time, as
-    /// nvcc does; else false, so that the bits follow from the PTX]
+    /// Whether the compiler contracts a floating-point multiplication and addition into one FMA [default: true with --time,
+    /// as with nvcc; otherwise false, so that the PTX fixes every bit]
     #[arg(long, value_name = "true|false")]
     pub fmad: Option<bool>,
     /// The architecture to compile a .cu file for [default: sm_90a, or the GPU's]

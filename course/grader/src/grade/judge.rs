@@ -56,8 +56,9 @@ impl<'a> LaunchResults<'a> {
         for launch in planned {
             let trial = all.trial(launch);
             let launched = match launch.class {
-                // A kernel to debug needs large launches complete.
+                // Under the sanitizer this would take longer than all other launches together.
                 Class::Many => trial.launch_unsanitized(&launch.on),
+                // In an assignment to debug, the bug may need all blocks of a large launch.
                 Class::Large if rubric.bug.is_none() => trial.launch_on_one_sm(&launch.on),
                 _ => trial.launch(&launch.on),
             };

@@ -208,7 +208,7 @@ fn a_profile_shows_the_source() {
 }
 
 #[test]
-fn a_time_is_that_of_contracted_products_as_nvcc_makes_them() {
+fn time_contracts_to_fma_unless_fmad_is_false() {
     if !nvrtc() {
         return;
     }
