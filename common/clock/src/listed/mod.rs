@@ -174,7 +174,8 @@ impl Listed {
     }
 }
 
-/// The instructions with their operands from the PTX where there are too many for a message: a `wgmma` has up to 128 accumulators.
+/// Restores the operands that `Instruction::text` leaves out because it is cut at 300 characters, if the instruction stands on one
+/// line: a `wgmma` has up to 128 accumulators.
 fn with_all_operands(ptx: &str, instructions: &[Instruction]) -> Vec<Instruction> {
     let lines: Vec<&str> = ptx.lines().collect();
     let mut all = instructions.to_vec();
@@ -194,7 +195,8 @@ fn successors(
     blocks: &[(usize, usize)],
 ) -> Vec<Vec<usize>> {
     let lines: Vec<(u32, &str)> = labels(ptx).collect();
-    // Other kernels, and inline assembly with a scope of its own, may have the same label: then it is the nearest.
+    // Other kernels, and scopes of inline assembly, may have the same label. The nearest one is taken, which is wrong if the next
+    // scope has one closer than the branch's own.
     let of_label = |label: &str, from: u32| {
         let own = lines.iter().filter(|(_, name)| *name == label);
         let &(line, _) = own.min_by_key(|(line, _)| line.abs_diff(from))?;

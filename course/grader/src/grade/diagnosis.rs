@@ -103,7 +103,8 @@ pub fn no_products(all: &LaunchResults, launch: &PlannedLaunch, wrong: &Launched
     })
 }
 
-/// The largest error of rounded sums, relative to the tolerance; a missing product is a larger one.
+/// The largest error that is taken for rounding, relative to the tolerance (chosen, not measured). A missing product mostly exceeds it
+/// in some element, but not in every one.
 const ROUNDING: f64 = 32.0;
 
 /// All elements are nearly right.
