@@ -7,11 +7,12 @@ pub use model::MbarrierModel;
 
 use super::block::Execution;
 use super::lane_access::{Fatal, LaneAccess, Result};
+use super::lanes::lanes;
 use super::lookahead::Issue;
 use crate::Space;
 use crate::finding::{AccessKind, FindingKind};
 use crate::happens_before::{Actor, HappensBefore, View};
-use crate::shadow::{AccessMode, Site};
+use crate::shadow::{AccessCheck, AccessMode, Site};
 
 /// The largest count of arrivals, and the largest magnitude of the tx-count (PTX ISA, "Contents of the mbarrier
 /// object").
@@ -237,7 +238,27 @@ impl Execution<'_> {
         Ok(result)
     }
 
-    /// Reports to the sanitizer that lanes of a warp, or the async proxy on their behalf, use an mbarrier.
+    /// Reports to the sanitizer that these lanes of a warp use an mbarrier.
+    fn check_mbarrier_by_lanes(
+        &mut self,
+        rank: usize,
+        at: u32,
+        active: u32,
+        site: impl Fn(usize) -> Site,
+    ) {
+        // A lane knows at least what its warp knows.
+        let warp = site(0).warp;
+        let (block, order) = self.block_and_order(rank);
+        let shadow = block.and_then(|block| block.shadow.as_ref());
+        let (Some(shadow), Some(observer)) = (shadow, order.observer(warp, 0)) else {
+            return;
+        };
+        if !matches!(shadow.use_mbarrier(at, false, &observer), AccessCheck::Fine) {
+            lanes(active).for_each(|lane| self.check_mbarrier(rank, at, false, site(lane)));
+        }
+    }
+
+    /// Reports to the sanitizer that a lane of a warp, or the async proxy on its behalf, uses an mbarrier.
     pub fn check_mbarrier(&mut self, rank: usize, at: u32, asynchronous: bool, site: Site) {
         let (block, order) = self.block_and_order(rank);
         let Some(shadow) = block.and_then(|block| block.shadow.as_ref()) else {

@@ -1,5 +1,6 @@
 //! Waits for a phase of an mbarrier: `test_wait`, `try_wait` (PTX ISA, "mbarrier.test_wait / mbarrier.try_wait").
 use super::{Checked, missing};
+use crate::banks::LANES;
 use crate::exec::block::{Execution, Unheeded};
 use crate::exec::lanes::{lanes, mask_of};
 use crate::exec::step::Stop;
@@ -34,15 +35,26 @@ impl Warp {
             at: addresses[first] as u32,
             parity: parity as u32 & 1,
         });
-        for lane in lanes(active) {
+        let phases: [u64; LANES] = std::array::from_fn(|lane| self.get(wait.phase, lane));
+        let mut rest = active;
+        while rest != 0 {
+            // Usually all lanes wait for the same phase of one mbarrier.
+            let lane = rest.trailing_zeros() as usize;
+            let (address, phase) = (addresses[lane], phases[lane]);
+            let mut together = 0;
+            for other in 0..LANES {
+                let same = addresses[other] == address && phases[other] == phase;
+                together |= u32::from(same) << other;
+            }
+            together &= rest;
+            rest &= !together;
             let site = self.site(op, lane);
-            let found = cx.find_mbarrier(wait.space, addresses[lane], AccessKind::Read, site);
+            let found = cx.find_mbarrier(wait.space, address, AccessKind::Read, site);
             let Ok((rank, at)) = found else {
                 return Err(Pause::Stop(Stop::Fatal));
             };
-            let phase = self.get(wait.phase, lane);
             let done = if rank == cx.rank {
-                cx.check_mbarrier(rank, at, false, site);
+                cx.check_mbarrier_by_lanes(rank, at, together, |lane| self.site(op, lane));
                 phase_complete(cx, at, phase, wait.phase.class == Class::B32)
             } else {
                 Err("a block can only wait at its own mbarriers".into())
@@ -56,8 +68,8 @@ impl Warp {
                     if let Some(barrier) = cx.block.mbarriers.get_mut(&at) {
                         barrier.seen = barrier.phase;
                     }
-                    complete |= 1 << lane;
-                    views.push((lane, at));
+                    complete |= together;
+                    views.push((together, at));
                 }
                 Ok(false) => {}
             }
@@ -109,13 +121,13 @@ impl Warp {
         let p = &mut self.predicates[wait.d as usize];
         *p = *p & !active | complete;
         if !wait.relaxed && cx.machine.options.sanitize {
-            // Usually all lanes wait at one mbarrier, and the whole warp acquires what it released.
-            let first = views.first().map(|&(_, at)| at);
-            let groups: Vec<(u32, u32)> = match first {
-                Some(at) if views.iter().all(|&(_, other)| other == at) => vec![(complete, at)],
-                _ => views.iter().map(|&(lane, at)| (1 << lane, at)).collect(),
-            };
-            for (lanes, at) in groups {
+            // The whole warp acquires what the barrier released if all its lanes wait there, for whatever phases.
+            if let Some(&(_, at)) = views.first()
+                && views.iter().all(|&(_, other)| other == at)
+            {
+                views = vec![(complete, at)];
+            }
+            for (lanes, at) in views {
                 if let Some(barrier) = cx.block.mbarriers.get(&at) {
                     cx.order
                         .acquire(self.actor, lanes, self.alive, &barrier.done);
