@@ -7,7 +7,7 @@
 /// and up of the shared address are XORed with bits 7 and up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Swizzle {
-    /// In order.
+    /// No swizzle.
     #[default]
     None,
     /// One bit, in rows of 32 bytes; the pattern repeats every 256 bytes.
@@ -109,7 +109,7 @@ impl Element {
         )
     }
 
-    /// The NaN that stands for elements outside the tensor.
+    /// The NaN that is read for elements outside the tensor.
     fn nan(self) -> u64 {
         match self {
             Element::F16 | Element::Bf16 => 0x7fff,
@@ -442,7 +442,7 @@ mod tests {
     }
 
     #[test]
-    fn a_map_survives_its_encoding_and_nothing_else_is_one() {
+    fn an_encoded_map_is_decoded_and_other_bytes_are_refused() {
         let mut bytes = map().encode(1 << 40).expect("a map");
         let tile = Tile::decode(&bytes).expect("decoded");
         assert_eq!(tile.encode(), bytes);

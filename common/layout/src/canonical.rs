@@ -383,7 +383,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_impossible_is_said() {
+    fn impossible_values_are_refused() {
         let good = Canonical {
             major: Major::K,
             mode: Mode::B128,

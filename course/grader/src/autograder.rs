@@ -62,7 +62,6 @@ fn nothing(reason: &str) -> String {
     format!("{results:#}\n")
 }
 
-/// A submission.
 struct Submission {
     /// The text that is graded.
     text: String,

@@ -39,8 +39,8 @@ use emulator::{Card, Finding, Limits, Options};
 use harness::measured::{self, Measured};
 use harness::metrics;
 use harness::{
-    AnyLaunch, Bytes, Device, Function, LaunchConfig, Need, Prediction, Target, Wanted, Wish,
-    explained,
+    AnyLaunch, Bytes, Device, Function, LaunchConfig, Need, PredictOptions, Prediction, Target,
+    Wanted, explained,
 };
 use owo_colors::OwoColorize;
 
@@ -198,7 +198,7 @@ impl Chosen {
             args: &ready.placed.args,
             memory: buffers.map(|held| held.before.bytes.len() as u64).sum(),
             constants: &arguments.constants,
-            wish: Wish {
+            options: PredictOptions {
                 spans: arguments.timeline.is_some(),
                 from_ptx: arguments.from_ptx,
             },

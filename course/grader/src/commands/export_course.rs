@@ -64,7 +64,7 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
         );
     }
     anstream::println!(
-        "{} {}: {} files for students, without a solution; commit all of it",
+        "{} {}: {} files for students, without solutions; commit all of them",
         "wrote".green(),
         out.display(),
         students.files().count()

@@ -10,7 +10,6 @@ use crate::directives::options;
 pub struct Format {
     /// Significant digits; the others become zeros.
     digits: Option<i32>,
-    /// Decimals.
     decimals: Option<usize>,
     /// Whether a fraction is shown as a percentage.
     percent: bool,
