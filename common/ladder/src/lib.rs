@@ -112,7 +112,7 @@ enum Command {
     Plot(plot::Arguments),
     /// What limits every rung, as the emulator's counters predict it, compared with measurements
     Bound(bound::Arguments),
-    /// How long every rung takes by the clock model, compared with measurements
+    /// How long every rung takes according to the clock model, compared with measurements
     Clock(clock::Arguments),
     /// Compare the bits of every rung's C on the GPU with those on the emulator
     Bits(bits::Arguments),
@@ -120,7 +120,7 @@ enum Command {
     Clocks(clocks::Arguments),
     /// Launch any kernel, from CUDA source or PTX: bits, counters, findings, no GPU needed
     Emulate(Box<emulate::Arguments>),
-    /// Start a program on CUDA's driver API, such as a Python script, with the emulator for a GPU
+    /// Run a program that uses CUDA's driver API, such as a Python script, on the emulator
     RunOnEmulator(run_on_emulator::Arguments),
     /// Show what changed between two rungs' kernel.cu
     Diff(diff::Arguments),

@@ -23,7 +23,7 @@ const CSV: &str = "clock.csv";
 pub struct Arguments {
     /// The rungs, by number or name [default: all]
     rungs: Vec<String>,
-    /// Cubes of these sizes
+    /// The sizes, each of them M, N and K
     #[arg(long, value_delimiter = ',', default_values_t = [1024, 2048, 4096, 8192])]
     sizes: Vec<u32>,
     /// A record of `cargo ladder bench` on a card whose SMs counted their clocks [default: results/h200]

@@ -77,7 +77,7 @@ pub struct Arguments {
     /// With --time, predict from list-scheduled PTX, as on a machine without ptxas: less exact
     #[arg(long, requires = "time")]
     from_ptx: bool,
-    /// With --time, another constant of the card, such as latency.dram=900, or mhz=1300: the SM clock of a card at its power limit
+    /// With --time, replace a constant of the card, such as latency.dram=900, or its SM clock, mhz=1300
     #[arg(long = "set", value_name = "NAME=VALUE", requires = "time", value_parser = harness::constant)]
     constants: Vec<(String, f64)>,
     #[command(flatten)]
