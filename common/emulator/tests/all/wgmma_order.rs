@@ -389,7 +389,7 @@ fn descriptors_that_point_nowhere_are_explained() {
     for (wrong, why) in [
         (
             end.descriptor(),
-            "operand A: row 8, k 0 lies at 0x10400, outside the block's 65536 bytes",
+            "operand A: row 8, k 0 is at 0x10400, outside the block's 65536 bytes",
         ),
         (
             a().descriptor() | 1 << 15,

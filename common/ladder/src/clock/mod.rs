@@ -64,7 +64,7 @@ struct Line {
     measured: f64,
     /// The clock that the SMs counted, at which both are.
     sm_mhz: f64,
-    /// The stall reason that ncu sampled most often, if it was asked.
+    /// The stall reason that ncu sampled most often, if it was recorded.
     sampled: Option<String>,
 }
 
