@@ -1,5 +1,6 @@
 //! Launches: arguments are read as the PTX declares them, and a kernel's fault puts the context into an error state.
 use emulator::{Finding, FindingKind, KernelArg, LaunchConfig};
+use harness::table::plural;
 
 use crate::entry::entry_points;
 use crate::error::{
@@ -81,9 +82,9 @@ fn arguments(kernel: &Kernel, list: In<usize>, extra: In<usize>) -> Result<Vec<V
             .collect();
     }
     let takes = format!(
-        "{} takes {} parameters",
+        "{} takes {}",
         kernel.function.name(),
-        params.len()
+        plural(params.len() as u64, "parameter")
     );
     if extra.is_null() {
         return Err(Fault::of(

@@ -166,8 +166,7 @@ pub enum TensorMapError {
     Rank(usize),
     /// The lengths of the lists do not match.
     #[error(
-        "{dimensions} dimensions need {} strides (the innermost has none) and {dimensions} sides of the tile, not {strides} and {tile}",
-        .dimensions - 1
+        "{dimensions} dimensions need {dimensions} tile sides and one stride fewer (the innermost has none); given: tile sides {tile}, strides {strides}"
     )]
     Lists {
         /// Length of the list of dimensions.
@@ -470,14 +469,14 @@ mod tests {
                 strides: &[],
                 ..map()
             },
-            "2 dimensions need 1 strides",
+            "2 dimensions need 2 tile sides and one stride fewer",
         );
         says(
             TensorMap {
                 element_strides: &[1],
                 ..map()
             },
-            "2 dimensions need 1 strides",
+            "2 dimensions need 2 tile sides and one stride fewer",
         );
         assert_eq!(map().encode(8), Err(TensorMapError::Address(8)));
         says(

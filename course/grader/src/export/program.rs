@@ -20,7 +20,7 @@ impl Program {
                 env::current_exe().context("cannot find this executable's file")?
             }
             None => bail!(
-                "Gradescope runs Linux on x86-64, and this is another system: name a `ladder` that was built there"
+                "Gradescope runs Linux on x86-64, but this system is another one: name a `ladder` that was built there"
             ),
         };
         let bytes = fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;

@@ -36,7 +36,7 @@ impl Format {
         let percent = options::value(options, "as");
         ensure!(
             percent.is_none_or(|word| word == "percent"),
-            "a fraction can be shown `| as percent`, and as nothing else"
+            "a fraction can only be shown `| as percent`"
         );
         Ok(Self {
             digits: count("digits", 1)?,

@@ -186,7 +186,7 @@ impl Look {
     fn nothing(&self) -> anyhow::Error {
         let [x, y, z] = self.block_index;
         anyhow!(
-            "no warp of block ({x},{y},{z}) comes to {}: is there such a block, and is the line executed so often?",
+            "no warp of block ({x},{y},{z}) reaches {}: does the block exist, and does it execute the line that often?",
             self.moment()
         )
     }
