@@ -139,7 +139,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nobody_always_follows_the_same_neighbour() {
+    fn no_contestant_always_follows_the_same_one() {
         assert_eq!(order(1, 3), [2, 1, 0]);
         assert_eq!(order(2, 3), [0, 1, 2]);
     }

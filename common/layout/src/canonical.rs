@@ -271,7 +271,7 @@ mod tests {
 
     /// The worked examples of the PTX ISA's section: offsets and exact layouts.
     #[test]
-    fn the_documents_examples() {
+    fn examples_of_the_documents() {
         let tf32 = Canonical {
             major: Major::K,
             mode: Mode::None,

@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_or_wrong_is_told() {
+    fn what_is_missing_or_wrong_is_reported() {
         let large = " ".repeat((1 << 20) + 1);
         for (files, why) in [
             (&[][..], "nothing was handed in"),

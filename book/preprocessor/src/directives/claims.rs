@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_held_against_what_is_said() {
+    fn numbers_are_compared_with_their_bounds() {
         assert!(matched("x 3.1\n", &["x (.*)"], Some(8.0)).is_ok());
         assert!(matched("x 8.0\n", &["x (.*)"], Some(8.0)).is_err());
         assert!(matched("x 3.1\n", &["x .*"], Some(8.0)).is_err());

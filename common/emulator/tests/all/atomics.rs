@@ -208,7 +208,7 @@ fn waiting_for_a_block_that_is_not_resident_is_a_deadlock() {
 }
 
 #[test]
-fn two_blocks_hand_a_ball_to_each_other() {
+fn two_blocks_take_turns() {
     let text = "mov.u32 %r0, %ctaid.x;
         mov.u32 %r1, 0;
         ROUND:

@@ -97,7 +97,7 @@ fn registers_of_a_lane() {
 }
 
 #[test]
-fn what_cannot_be_shown_is_said() {
+fn what_cannot_be_shown_is_reported() {
     let barrier = line("bar.sync");
     for (arguments, says) in [
         (

@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_newest_glibc_is_told() {
+    fn the_newest_glibc_is_reported() {
         let mut bytes = b"\x7fELF\x02\x01".to_vec();
         bytes.resize(18, 0);
         bytes.extend([62, 0]);

@@ -2,7 +2,7 @@
 use super::{Folder, PTX, SAXPY, json, said};
 
 #[test]
-fn values_are_passed_as_their_parameters_want_them() {
+fn values_are_passed_as_their_parameters_require() {
     let folder = Folder::new();
     let file = folder.write("k.ptx", PTX);
     let words = [
