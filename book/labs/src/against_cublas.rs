@@ -287,8 +287,8 @@ fn wrong(size: Size, what: &str, wrong: usize, checked: usize) -> Error {
     HarnessError::Fault(vec![why]).into()
 }
 
-/// The number of elements of two Cs that differ by more than two roundings to bf16 and the f32 roundings of sums of K
-/// products of random numbers explain. NaN differs from everything.
+/// The number of elements that differ in two Cs, by more than two roundings to bf16 and the f32 roundings of a sum of K
+/// random products can explain. NaN differs from everything.
 fn differing(ours: &[u8], theirs: &[u8], k: u32) -> usize {
     let ((ours, _), (theirs, _)) = (ours.as_chunks::<2>(), theirs.as_chunks::<2>());
     let of_the_sum = f32::sqrt(k as f32) / 1024.0;

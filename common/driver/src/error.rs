@@ -1,7 +1,7 @@
-//! What a call answers: a `CUresult`, by number, name and description.
+//! What a call returns: a `CUresult`, by number, name and description.
 use std::ffi::CStr;
 
-/// What a call does: nothing more to say, or why not.
+/// The outcome of a call: success, or why it is refused.
 pub type Answer = Result<(), Fault>;
 
 /// Why a call is refused.

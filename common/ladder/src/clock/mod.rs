@@ -62,7 +62,7 @@ struct Line {
     /// The same from list-scheduled PTX, as on a machine without ptxas.
     from_ptx: Result<Guess, String>,
     measured: f64,
-    /// The clock that the SMs counted, at which both are.
+    /// The SM clock of both, as the SMs counted it.
     sm_mhz: f64,
     /// The stall reason that ncu sampled most often, if it was recorded.
     sampled: Option<String>,
@@ -383,7 +383,8 @@ fn table(lines: &[Line]) -> String {
     text
 }
 
-/// Pairs of rungs at a size whose times differ by more than 5%: those that are predicted in their order, and all.
+/// Of the pairs of rungs whose times at a size differ by more than 5%: how many are predicted in the right order, and how
+/// many there are.
 fn ordered(lines: &[Line]) -> (usize, usize) {
     let (mut right, mut pairs) = (0, 0);
     for (index, one) in lines.iter().enumerate() {
