@@ -141,7 +141,8 @@ fn the_last_block_sums_the_others_parts() {
     }
 }
 
-/// Blocks run in parallel until one communicates; then all start again. Nothing may be counted or written twice.
+/// Blocks run in parallel until one communicates, and are interleaved from then on; a launch under `sanitize` is started
+/// again instead. Either way, nothing may be counted or written twice.
 #[test]
 fn blocks_that_communicate_late_run_once() {
     let code = "mov.u32 %r0, %ctaid.x;
