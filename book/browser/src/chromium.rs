@@ -20,8 +20,8 @@ pub const NAMES: [&str; 5] = [
     "chrome",
 ];
 
-/// Does nothing unasked: no window, no first-run page, no network requests. The sandbox needs permissions that a
-/// container lacks; the pages are our own.
+/// No window, no first-run page, no network requests of its own. The sandbox needs permissions that a container lacks;
+/// without it is safe because the pages are our own.
 const FLAGS: [&str; 12] = [
     "--headless",
     "--remote-debugging-port=0",

@@ -31,7 +31,7 @@ pub fn reached(selector: &str, place: &Value) -> Result<(f64, f64)> {
         place["y"].as_f64(),
     ) {
         (Some(true), Some(x), Some(y)) => Ok((x, y)),
-        _ => bail!("{selector} cannot be reached: something else lies above it"),
+        _ => bail!("{selector} cannot be reached: another element covers it"),
     }
 }
 

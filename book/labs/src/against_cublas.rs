@@ -1,5 +1,5 @@
 //! The speed of a kernel for C = A B^T in bf16 compared with cuBLAS, in both regimes: under sustained load, and with
-//! rests between the samples. The measurement is that of the harness's bench; only the operands differ.
+//! idle time between the samples. The measurement is that of the harness's bench; only the operands differ.
 use std::rc::Rc;
 
 use gpu::{Contestant, Context, Cublas, CublasLt, Elements, Samples, Timing, alternate};
@@ -287,8 +287,8 @@ fn wrong(size: Size, what: &str, wrong: usize, checked: usize) -> Error {
     HarnessError::Fault(vec![why]).into()
 }
 
-/// The number of elements of two Cs that differ by more than two roundings to bf16 and the f32 roundings of sums of K
-/// products of random numbers explain. NaN differs from everything.
+/// The number of elements that differ in two Cs, by more than two roundings to bf16 and the f32 roundings of a sum of K
+/// random products can explain. NaN differs from everything.
 fn differing(ours: &[u8], theirs: &[u8], k: u32) -> usize {
     let ((ours, _), (theirs, _)) = (ours.as_chunks::<2>(), theirs.as_chunks::<2>());
     let of_the_sum = f32::sqrt(k as f32) / 1024.0;
@@ -349,7 +349,7 @@ impl Timed {
             ));
             for (name, regime) in [("sustained", &timing.sustained), ("cool", &timing.cool)] {
                 lines.push(format!(
-                    "  {name}: {} of {} each, interleaved, over {}, rests of {:.0} ms",
+                    "  {name}: {} of {} each, interleaved, over {}, idle for {:.0} ms after each",
                     plural(regime.rounds as u64, "sample"),
                     plural(regime.launches_per_sample as u64, "launch"),
                     plural(timing.buffer_sets as u64, "buffer set"),
@@ -488,8 +488,8 @@ mod tests {
         let text = timed.text();
         for line in [
             "1024x1024x1024, tile 128x256, the fastest of 4 tiles in a first pass",
-            "sustained: 30 samples of 1 launch each, interleaved, over 2 buffer sets, rests of 0 ms",
-            "rests of 24 ms",
+            "sustained: 30 samples of 1 launch each, interleaved, over 2 buffer sets, idle for 0 ms after each",
+            "idle for 24 ms after each",
         ] {
             assert!(text.contains(line), "no {line:?} in\n{text}");
         }

@@ -39,7 +39,7 @@ pub struct Comparison {
 }
 
 impl Comparison {
-    /// Whether every compared element is correct, and there was one.
+    /// Whether every compared element is correct, and at least one was compared.
     pub fn ok(&self) -> bool {
         self.wrong == 0 && self.checked > 0
     }

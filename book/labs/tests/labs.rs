@@ -27,7 +27,7 @@ fn number(report: &Value, launch: &str, pointer: &str) -> u64 {
 
 /// All values are compared with the expected ones; snapshots pin the counters.
 #[test]
-fn each_lab_shows_what_it_is_there_to_show() {
+fn each_lab_shows_its_lesson() {
     for lab in labs::names() {
         let (code, text) = run(&[lab]);
         assert_eq!(code, 0, "{text}");
@@ -113,7 +113,7 @@ fn the_list_is_an_object_too() {
 }
 
 #[test]
-fn each_launch_can_be_asked_for() {
+fn each_launch_can_be_selected() {
     for lab in labs::names().into_iter().filter(|lab| *lab != "attention") {
         for (name, of_all) in json(&[lab])["launches"].as_object().expect("launches") {
             let alone = &json(&[lab, "--only", name])["launches"];
@@ -250,7 +250,7 @@ fn mistakes_are_named() {
 
 /// The lines that rung 16 does not have, and the lines of rung 16 that it does not have, in order.
 #[test]
-fn bf16_tn_is_rung_16_but_for_these_lines() {
+fn bf16_tn_is_rung_16_except_for_these_lines() {
     let ours = include_str!("../bf16_tn/kernel.cu");
     let rung = include_str!("../../../rungs/16_stream_k/kernel.cu");
     let only_in = |one: &str, other: &str, sign: &str| {

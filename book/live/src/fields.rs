@@ -56,7 +56,6 @@ struct Field {
     flag: bool,
     /// The possible values, if they are a list.
     values: Vec<String>,
-    /// The default.
     default: Option<String>,
     required: bool,
     /// Whether several operands may be given.

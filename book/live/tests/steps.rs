@@ -140,7 +140,7 @@ fn accumulators_that_a_wait_completes() {
     }
 }
 
-/// The finding that is seen first has its step, at a line that it names or behind it; also where it stops the launch.
+/// The finding that is seen first has its step, at a line that it names or after it; also where it stops the launch.
 #[test]
 fn the_first_finding_has_its_step() {
     for (package, kernel, start, size) in [

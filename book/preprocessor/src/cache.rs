@@ -19,7 +19,7 @@ const FOLDER: &str = "target/book-cache";
 /// An entry: the command, its exit code, standard output and standard error.
 type Kept = (String, Option<i32>, String, String);
 
-/// Runs these commands in parallel; those that have run before on the same files are looked up.
+/// Runs these commands in parallel, except those whose outputs for the same files are in the cache.
 pub fn run_all(programs: &Programs, root: &Path, commands: BTreeSet<CommandLine>) -> Outputs {
     let packages: BTreeSet<&str> = commands.iter().map(|line| line.package.as_str()).collect();
     // If one cannot be built, the others' outputs should still be shown.
@@ -64,7 +64,7 @@ fn run(
 /// Digests of the executables and of the folders that they read.
 struct Digests {
     executables: BTreeMap<String, String>,
-    /// Digests of folders and files that commands read, so that none is read once per command.
+    /// Digests of folders and files that commands read, so that each is read only once.
     trees: Mutex<HashMap<PathBuf, String>>,
 }
 
@@ -103,7 +103,7 @@ impl Digests {
 
     /// The digest of a file or folder.
     fn tree(&self, path: PathBuf) -> String {
-        // A thread that panicked has not left a partial entry.
+        // A thread that panicked has left no partial entry.
         let mut trees = self.trees.lock().unwrap_or_else(PoisonError::into_inner);
         trees
             .entry(path)
@@ -118,7 +118,8 @@ impl Digests {
             hash.update(text.len().to_le_bytes());
             hash.update(text);
         };
-        add("1"); // to be raised when a change here makes what was kept useless
+        // Raise this number when a change here invalidates the entries.
+        add("1");
         add(&line.text);
         let executable = self.executables.get(&line.package);
         add(executable.map_or("", String::as_str));

@@ -21,7 +21,7 @@ impl Fences {
                 true
             }
             (None, Some(mark)) if length >= 3 => {
-                // Three backticks with more behind them on the same line are a code span.
+                // Three backticks with more after them on the same line are a code span.
                 let span = mark == '`' && line[length..].contains('`');
                 if !span {
                     self.open = Some((mark, length));

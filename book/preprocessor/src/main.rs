@@ -45,7 +45,6 @@ fn preprocess() -> Result<()> {
         .context("mdbook does not read the book")
 }
 
-/// The workspace.
 fn root() -> Result<PathBuf> {
     let here = std::env::current_dir().context("the current folder is unknown")?;
     let mut folders = here.ancestors();

@@ -18,7 +18,7 @@ static IDS: LazyLock<Regex> =
     LazyLock::new(|| pattern(r##"(\bid="|\burl\(#|\b(?:xlink:)?href="#)([^")]+)"##));
 
 fn pattern(text: &str) -> Regex {
-    Regex::new(text).expect("a pattern that stands above")
+    Regex::new(text).expect("a valid pattern")
 }
 
 /// The picture as HTML: with a description for readers who do not see it, with unique ids, in the page's colours, and

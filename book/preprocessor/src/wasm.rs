@@ -34,8 +34,8 @@ const FEATURES: [&str; 8] = [
     "--enable-reference-types",
 ];
 
-/// How wasm-opt makes it small, and easy to pack: a function of one caller stays apart, where its locals have short names, and
-/// beside its neighbours, which are like it. No data is in the first KB of memory, which is the end of the stack.
+/// Makes the module small and compressible. Most functions with a single caller are not inlined, since their locals have
+/// shorter indices in a function of their own. The first KiB of memory has no data: it is the end of the stack.
 const PASSES: [&str; 8] = [
     "-Oz",
     "--one-caller-inline-max-function-size=20",

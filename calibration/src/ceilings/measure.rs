@@ -411,7 +411,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_result_is_no_measurement() {
+    fn a_wrong_result_is_not_a_measurement() {
         let benchmark = &MICROBENCHMARKS[1];
         let right = 2f32.to_le_bytes().repeat(4);
         verify(benchmark, &right).expect("all right");

@@ -12,7 +12,7 @@ pub struct Arguments {
     /// Where ceilings.json, ceilings.csv and microbenchmarks.csv are written
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
-    /// No ceilings, and of the microbenchmarks only those whose name begins so, such as tma/few_tiles or throttled
+    /// Run only the microbenchmarks whose names begin with this, such as tma/few_tiles or throttled, and no ceilings
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     only: Vec<String>,
     /// Which GPU: its CUDA device number

@@ -11,7 +11,7 @@ pub struct Arguments {
     /// Also write joules.csv into this folder
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Which GPU: its CUDA device number, of an H100 or an H200
+    /// Which GPU: its CUDA device number; it must be an H100 or an H200
     #[arg(long, value_name = "N", default_value_t = 0)]
     gpu: usize,
 }

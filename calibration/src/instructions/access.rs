@@ -77,7 +77,6 @@ impl<S: Space> Access<S> {
         self.access.op.starts_with("ld")
     }
 
-    /// The instruction's name.
     fn instruction(&self) -> String {
         let (op, space) = (&self.access.op, S::NAME);
         match op.split_once(".x") {

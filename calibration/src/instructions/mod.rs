@@ -88,8 +88,8 @@ pub trait Recorder {
     /// Runs all of the recording's [`experiments`] under Nsight Compute; returns the two metrics that `metrics` names
     /// for each of them.
     ///
+    /// # Errors
     /// If the GPU or Nsight Compute fails.
-    /// If the GPU or Nsight Compute cannot.
     fn counters(&mut self, metrics: &[[String; 2]]) -> Result<Vec<[u64; 2]>>;
 }
 

@@ -51,7 +51,6 @@ impl Case {
         (2 * self.tensor[0]).next_multiple_of(16)
     }
 
-    /// The tensor's bytes.
     fn tensor_bytes(&self) -> Vec<u8> {
         let [columns, rows] = self.tensor;
         let element = |row: u32, column: u32| match column < columns {

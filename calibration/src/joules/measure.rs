@@ -149,7 +149,7 @@ fn open(ordinal: usize) -> Result<Context> {
     if info.sm != (9, 0) {
         let has = format!("{} has compute capability {major}.{minor}", info.name);
         bail!(
-            "the kernel's `wgmma` is for sm_90a, and {has}: name an H100 or an H200 with `--gpu`"
+            "the kernel's `wgmma` is for sm_90a, but {has}: name an H100 or an H200 with `--gpu`"
         );
     }
     Ok(gpu)

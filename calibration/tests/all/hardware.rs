@@ -248,7 +248,7 @@ fn what_is_malformed_is_named() {
         (("shared_memory.csv", SHARED.into()), "holds no rows"),
         (
             ("global_memory.csv", SHARED.into()),
-            "line 1: it names no column sectors",
+            "line 1: there is no column sectors",
         ),
         (
             ("shared_memory.csv", b"op\n\xff".to_vec()),

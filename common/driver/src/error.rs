@@ -1,7 +1,7 @@
-//! What a call answers: a `CUresult`, by number, name and description.
+//! What a call returns: a `CUresult`, by number, name and description.
 use std::ffi::CStr;
 
-/// What a call does: nothing more to say, or why not.
+/// The outcome of a call: success, or why it is refused.
 pub type Answer = Result<(), Fault>;
 
 /// Why a call is refused.
@@ -9,12 +9,12 @@ pub type Answer = Result<(), Fault>;
 pub struct Fault {
     /// The `CUresult`.
     pub code: u32,
-    /// What standard error is told, if the code alone does not say what to do.
+    /// The message for standard error, if the code alone does not say what to do.
     pub why: Option<String>,
 }
 
 impl Fault {
-    /// The client is told the code, which says it all.
+    /// The client gets only the code, which needs no explanation.
     pub fn silent(code: u32) -> Self {
         Self { code, why: None }
     }

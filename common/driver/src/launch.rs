@@ -1,5 +1,6 @@
 //! Launches: arguments are read as the PTX declares them, and a kernel's fault puts the context into an error state.
 use emulator::{Finding, FindingKind, KernelArg, LaunchConfig};
+use harness::table::plural;
 
 use crate::entry::entry_points;
 use crate::error::{
@@ -63,7 +64,7 @@ const BUFFER_BYTES: usize = 2;
 /// The largest cluster without `CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED`.
 const PORTABLE_CLUSTER: u64 = 8;
 
-/// The arguments; the PTX declares how many bytes each has.
+/// The arguments, whose sizes the PTX declares.
 fn arguments(kernel: &Kernel, list: In<usize>, extra: In<usize>) -> Result<Vec<Vec<u8>>, Fault> {
     let params = kernel.function.params();
     if params.is_empty() {
@@ -81,14 +82,14 @@ fn arguments(kernel: &Kernel, list: In<usize>, extra: In<usize>) -> Result<Vec<V
             .collect();
     }
     let takes = format!(
-        "{} takes {} parameters",
+        "{} takes {}",
         kernel.function.name(),
-        params.len()
+        plural(params.len() as u64, "parameter")
     );
     if extra.is_null() {
         return Err(Fault::of(
             INVALID_VALUE,
-            format!("{takes}, and none are given"),
+            format!("{takes}, but none are given"),
         ));
     }
     let (mut buffer, mut bytes) = (0usize, 0);
@@ -112,7 +113,7 @@ fn arguments(kernel: &Kernel, list: In<usize>, extra: In<usize>) -> Result<Vec<V
     if bytes < end {
         return Err(Fault::of(
             INVALID_VALUE,
-            format!("{takes} in {end} bytes, and {bytes} are given"),
+            format!("{takes} in {end} bytes, but {bytes} are given"),
         ));
     }
     let read = params.iter().map(|param| {
@@ -263,7 +264,7 @@ pub fn with_attributes(config: &Config) -> Result<LaunchConfig, Fault> {
             other => {
                 return Err(Fault::of(
                     NOT_SUPPORTED,
-                    format!("launch attribute {other}: launch without it"),
+                    format!("launch attribute {other} is not supported: launch without it"),
                 ));
             }
         }

@@ -1,7 +1,7 @@
 //! Functions that the emulator does not implement, and what to do instead.
 //!
-//! They are exported so that a client that calls one learns the remedy, and not only that a name is missing. None reads
-//! its arguments. `cuGetProcAddress` reports functions that are in no list here.
+//! They are exported so that a client that calls one is told the remedy, and not only that a symbol is missing. They do
+//! not read their arguments. `cuGetProcAddress` reports functions that are not in any of these lists.
 use crate::entry::entry_points;
 use crate::error::{Answer, Fault, NOT_SUPPORTED};
 
@@ -13,13 +13,13 @@ const ARRAYS: &str = "textures and CUDA arrays are not supported: pass the kerne
 const SHARING: &str = "processes cannot share the emulated GPU's memory: copy through host memory";
 const MAPPING: &str =
     "addresses cannot be reserved and mapped: allocate by cuMemAlloc or from a pool";
-const MULTICAST: &str = "there is one GPU, and nothing to be multicast to";
-const PARTS: &str = "a kernel has all SMs: launch in an ordinary context or stream";
+const MULTICAST: &str = "there is only one GPU: copy to its memory without multicast";
+const PARTS: &str = "SMs cannot be partitioned: launch in an ordinary context or stream";
 const GRAPHICS: &str =
     "memory and semaphores of graphics APIs are not supported: copy through host memory";
 const VALUES: &str = "a stream cannot wait for a value in memory, since its work is done when it is enqueued: use events between streams";
-const GRAPHS: &str = "graphs have no such nodes here: allocate by cuMemAllocAsync in a capture or before the graph, and branch on the host";
-const OLD: &str = "this launch is from before CUDA 4: use cuLaunchKernel";
+const GRAPHS: &str = "the emulator's graphs have no such nodes: allocate by cuMemAllocAsync in a capture or before the graph, and branch on the host";
+const OLD: &str = "this way of launching is older than CUDA 4: use cuLaunchKernel";
 
 /// Refuses functions, each with the CUDA version that introduced it, and names a remedy.
 macro_rules! refuse {

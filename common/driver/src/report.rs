@@ -203,7 +203,7 @@ pub fn predicted(
         args: &args,
         memory,
         constants: &[],
-        wish: harness::Wish::default(),
+        options: harness::PredictOptions::default(),
     };
     let as_json = state.reports.format == Format::Json;
     // A panic in the clock must not cost the client its context, which is borrowed here.

@@ -74,7 +74,7 @@ fn not_forked() -> Answer {
         process if process == std::process::id() => Ok(()),
         _ => Err(Fault::of(
             NOT_INITIALIZED,
-            "this process was forked after cuInit, and CUDA works in the parent only: start processes by spawn, in Python with multiprocessing.get_context(\"spawn\")",
+            "this process was forked after cuInit, but CUDA works only in the parent: start processes by spawn, in Python with multiprocessing.get_context(\"spawn\")",
         )),
     }
 }

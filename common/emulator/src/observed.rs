@@ -46,8 +46,9 @@ pub struct CopyLead {
     pub of: u64,
     /// The same for the warp that issued the copy; the maximum if there are several.
     pub issuer_of: u64,
-    /// Over those of that warp's instructions that issue copies after which it learns of a wait: how many it issues from each on
-    /// until then, summed up; and their number. Of several warps, the one with the fewest in flight.
+    /// A sum and a count whose quotient is how many of the issuing warp's copy instructions are in flight together. Each that
+    /// the warp learns has been waited for adds the number of those issued from itself until then. If several warps issue
+    /// copies, this is for the one with the fewest in flight.
     pub in_flight: [u64; 2],
     /// All instructions by which that warp issued copies.
     pub issues: u64,
@@ -61,8 +62,8 @@ pub struct CopyLead {
 }
 
 impl CopyLead {
-    /// Instructions that issue copies which the issuing warp has in flight together, on average. Infinite where it never learns
-    /// of a wait before its last copy.
+    /// How many of the issuing warp's copy instructions are in flight together, on average. Infinite if it never learns of a
+    /// wait before its last copy.
     pub fn issues_in_flight(&self) -> f64 {
         match self.in_flight {
             [_, 0] => f64::INFINITY,

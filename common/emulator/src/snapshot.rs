@@ -49,7 +49,7 @@ pub struct StepSnapshot {
     pub changed: Vec<(u32, u32)>,
     /// Bulk copies and asynchronous stores that have landed since the step before.
     pub landed: Vec<Landed>,
-    /// Where its operands are in [`Snapshot::operands`], if they were asked for and it has some.
+    /// Where its operands are in [`Snapshot::operands`], if they were requested and it has some.
     pub operands: Option<usize>,
 }
 
@@ -60,7 +60,7 @@ pub struct Landed {
     pub at: u32,
     /// Up to how many bytes further.
     pub bytes: u32,
-    /// The address of the mbarrier that was told.
+    /// The address of the mbarrier that counts them.
     pub mbarrier: u32,
 }
 

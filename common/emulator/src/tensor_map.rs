@@ -7,7 +7,7 @@
 /// and up of the shared address are XORed with bits 7 and up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Swizzle {
-    /// In order.
+    /// No swizzle.
     #[default]
     None,
     /// One bit, in rows of 32 bytes; the pattern repeats every 256 bytes.
@@ -109,7 +109,7 @@ impl Element {
         )
     }
 
-    /// The NaN that stands for elements outside the tensor.
+    /// The NaN that is read for elements outside the tensor.
     fn nan(self) -> u64 {
         match self {
             Element::F16 | Element::Bf16 => 0x7fff,
@@ -166,8 +166,7 @@ pub enum TensorMapError {
     Rank(usize),
     /// The lengths of the lists do not match.
     #[error(
-        "{dimensions} dimensions need {} strides (the innermost has none) and {dimensions} sides of the tile, not {strides} and {tile}",
-        .dimensions - 1
+        "{dimensions} dimensions need {dimensions} tile sides and one stride fewer (the innermost has none); given: tile sides {tile}, strides {strides}"
     )]
     Lists {
         /// Length of the list of dimensions.
@@ -442,7 +441,7 @@ mod tests {
     }
 
     #[test]
-    fn a_map_survives_its_encoding_and_nothing_else_is_one() {
+    fn an_encoded_map_is_decoded_and_other_bytes_are_refused() {
         let mut bytes = map().encode(1 << 40).expect("a map");
         let tile = Tile::decode(&bytes).expect("decoded");
         assert_eq!(tile.encode(), bytes);
@@ -470,14 +469,14 @@ mod tests {
                 strides: &[],
                 ..map()
             },
-            "2 dimensions need 1 strides",
+            "2 dimensions need 2 tile sides and one stride fewer",
         );
         says(
             TensorMap {
                 element_strides: &[1],
                 ..map()
             },
-            "2 dimensions need 1 strides",
+            "2 dimensions need 2 tile sides and one stride fewer",
         );
         assert_eq!(map().encode(8), Err(TensorMapError::Address(8)));
         says(

@@ -111,7 +111,6 @@ fn bits(factor: Factor, text: &str) -> Result<u16> {
     }
 }
 
-/// The addend's bits.
 fn addend(text: &str) -> Result<u32> {
     match text.trim().strip_prefix("0x") {
         Some(digits) => u32::from_str_radix(digits, 16).context("the addend has 32 bits"),

@@ -1,6 +1,6 @@
 //! The SM clock during a sample, counted by the SMs themselves.
 //!
-//! A sensor is read some ten times a second, but a sample takes a millisecond, and after a rest the clock drops during
+//! A sensor is read some ten times a second, but a sample takes a millisecond, and after idle time the clock drops during
 //! it. So a small kernel before and after each sample reads on each SM `%clock64`, which counts SM clocks, and
 //! `%globaltimer`, which counts nanoseconds (PTX ISA, Special Registers). The ratio of the two differences is that SM's
 //! clock.

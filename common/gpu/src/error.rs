@@ -57,7 +57,7 @@ pub enum GpuError {
     NoDriver,
     /// The driver is older than CUDA 12.0.
     #[error(
-        "the NVIDIA driver is too old: it supports CUDA {found}, 12.0 is needed; update the driver, or \
+        "the NVIDIA driver is too old: it supports CUDA {found}, but 12.0 is needed; update the driver, or \
          run on the emulator"
     )]
     OldDriver {
@@ -120,7 +120,7 @@ pub enum GpuError {
     },
     /// The arguments do not fit the kernel's parameters.
     #[error(
-        "kernel `{entry}` takes parameters of {expected:?} bytes and was given {given:?}: make the \
+        "kernel `{entry}` takes parameters of {expected:?} bytes, but was given {given:?}: make the \
          launch fit its signature"
     )]
     Arguments {
@@ -146,7 +146,7 @@ pub enum GpuError {
     },
     /// A buffer is too small for what was to be read from or written to it.
     #[error(
-        "{what} needs {need} bytes and the buffer has {have}: allocate it for the padded shape"
+        "{what} needs {need} bytes, but the buffer has {have}: allocate it for the padded shape"
     )]
     Size {
         /// Which operand.

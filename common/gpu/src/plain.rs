@@ -170,7 +170,7 @@ pub struct Timing {
     pub repeats: usize,
     /// Sets of buffers to rotate over, so that none is still in the L2; at least 1.
     pub rotations: usize,
-    /// How long the GPU idles after each sample; zero for no rests.
+    /// How long the GPU idles after each sample; may be zero.
     pub rest: Duration,
 }
 

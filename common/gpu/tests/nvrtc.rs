@@ -65,7 +65,7 @@ fn a_fault_in_the_source_comes_back_with_its_line() {
 }
 
 #[test]
-fn a_warning_is_no_fault() {
+fn a_warning_is_not_an_error() {
     let Some(nvrtc) = nvrtc() else { return };
     let source = format!("#warning mind the gap\n{KERNEL}");
     let compiled = nvrtc.compile(&source, "/warned.cu", &[]).unwrap();

@@ -76,7 +76,7 @@ impl Table {
         let is_missing = |name: &&&str| !fields.iter().any(|found| found == **name);
         if let Some(missing) = needed.iter().find(is_missing) {
             let needed = needed.join(&separator.to_string());
-            let why = format!("it names no column {missing}; {needed} are needed");
+            let why = format!("there is no column {missing}; the table needs {needed}");
             return Err(bad(line, why));
         }
         Ok(Self {
@@ -93,7 +93,7 @@ impl Table {
         let (has, named) = (row.fields.len(), self.columns.len());
         if has != named {
             return Err(RowError(format!(
-                "{has} fields where the first line names {named}"
+                "{has} fields, but the first line has {named}"
             )));
         }
         let field = |name: &&str| {
@@ -156,7 +156,7 @@ mod tests {
         assert_eq!(error(b"\r\n"), "it holds no lines");
         assert_eq!(
             error(b"\na;b\n"),
-            "line 2: it names no column b; b are needed"
+            "line 2: there is no column b; the table needs b"
         );
         assert_eq!(error(b"b\r\n1\r\n\xff\n"), "line 3: it is not UTF-8 text");
     }

@@ -12,12 +12,12 @@ pub type Result<T> = std::result::Result<T, Error>;
 pub enum Error {
     /// A command that needs a GPU.
     #[error(
-        "bench times the kernel on a GPU, and {0}; without one, `profile` shows what the kernel does to the memory system"
+        "bench times the kernel on a GPU, but {0}; without one, `profile` shows what the kernel does to the memory system"
     )]
     BenchNeedsGpu(String),
     /// The same, where the user chose the emulator.
     #[error(
-        "bench times the kernel on a GPU, and the emulator is not one; `profile` shows what the kernel does to the memory system"
+        "bench times the kernel on a GPU, but the emulator is not one; `profile` shows what the kernel does to the memory system"
     )]
     BenchOnEmulator,
     /// A command that needs the emulator.
@@ -29,7 +29,7 @@ pub enum Error {
     #[error("only the rung's own kernels have a list of tiles")]
     OwnKernelsOnly,
     /// A kernel that this GPU cannot run.
-    #[error("{gpu} has compute capability {}.{}, and this kernel is for {arch}; the emulator runs it", sm.0, sm.1)]
+    #[error("{gpu} has compute capability {}.{}, but this kernel is for {arch}; the emulator runs it", sm.0, sm.1)]
     WrongGpu {
         /// The GPU's name.
         gpu: String,
@@ -42,7 +42,7 @@ pub enum Error {
     #[error("{0} names a card to emulate, but a GPU was chosen")]
     EmulatedOnGpu(emulator::Card),
     /// A kernel that the emulated GPU cannot run.
-    #[error("{card} has compute capability {}.{}, and this kernel is for {arch}; emulate an h100, or take a kernel for sm_80", card.compute_capability().0, card.compute_capability().1)]
+    #[error("{card} has compute capability {}.{}, but this kernel is for {arch}; emulate an h100, or take a kernel for sm_80", card.compute_capability().0, card.compute_capability().1)]
     WrongCard {
         /// The emulated GPU.
         card: emulator::Card,

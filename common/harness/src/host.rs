@@ -387,7 +387,6 @@ impl Host {
         finished
     }
 
-    /// The device.
     pub(crate) fn device_mut(&mut self) -> &mut Device {
         &mut self.device
     }
@@ -435,9 +434,8 @@ pub fn gemm(host: &mut Host) -> Result<()> {
     host.verify(&problem, [a, b, c])
 }
 
-/// Warp instructions that no honest kernel needs for a problem of this size: a naive one takes about 8 for 32
-/// multiplications, and this allows eight times that, and what 32 of K more would take, for the rest of a kernel if K is
-/// small. The minimum is what an endless loop of `mma`, the slowest instruction, executes in some seconds.
+/// A limit far above the warp instructions that any kernel needs for a problem of this size. A naive one takes about 8 for
+/// 32 multiplications; this allows 64, and 32 more of K for the rest of the kernel, which counts if K is small. The minimum is what an endless loop of `mma`, the slowest instruction, executes in some seconds.
 fn instruction_limit(padded: Size) -> u64 {
     let [m, n, k] = [padded.m, padded.n, padded.k].map(u64::from);
     (m * n).saturating_mul(2 * (k + 32)).max(1 << 22)

@@ -79,7 +79,7 @@ pub use host::{Host, gemm};
 pub use json::{Line as CountedLine, lines as counted_lines};
 pub use kernel::Kernel;
 pub use on_disk::KernelOnDisk;
-pub use predict::{AnyLaunch, Prediction, Wish};
+pub use predict::{AnyLaunch, PredictOptions, Prediction};
 pub use problem::{Problem, hex, random_matrix, splitmix64, to_bytes};
 pub use profile::source_lines;
 #[cfg(target_family = "wasm")]

@@ -54,8 +54,8 @@ macro_rules! kernel {
     };
 }
 
-/// The text of a file, which is named in pieces. A module of WebAssembly is loaded by readers who may want none of all
-/// these texts: there it is empty, and a page hands over those of the kernels that it runs ([`files`](crate::files)).
+/// The text of a file, whose path is given in pieces. The WebAssembly module should not make readers download texts
+/// that they do not use: there it is empty, and a page hands over those of the kernels that it runs ([`files`](crate::files)).
 #[cfg(not(target_family = "wasm"))]
 #[macro_export]
 macro_rules! committed_text {

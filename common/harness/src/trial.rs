@@ -202,7 +202,7 @@ impl Trial {
             &self.kernel,
             called,
             card,
-            predict::Wish::default(),
+            predict::PredictOptions::default(),
             run,
             no,
         );

@@ -7,10 +7,10 @@
 //! | `tiles` | times every tile of a kernel, and compares the host's choice with the best |
 //! | `plot` | regenerates a record's tables and plots, or checks them |
 //! | `bound` | what limits every rung, compared with measurements |
-//! | `clock` | how long every rung takes by the clock model, compared with measurements |
+//! | `clock` | how long every rung takes according to the clock model, compared with measurements |
 //! | `bits` | compares the bits of C on the GPU with those on the emulator |
 //! | `emulate` | launches any kernel: bits, counters, findings |
-//! | `run_on_emulator` | starts a program on CUDA's driver API, with the emulator for a GPU |
+//! | `run_on_emulator` | runs a program that uses CUDA's driver API on the emulator |
 //! | `diff` | shows what changed from one rung to another |
 //! | `sass` | shows a rung's machine code, or counts the instructions of two |
 //! | `ptx` | makes every kernel.ptx, or checks that they are current |
@@ -112,7 +112,7 @@ enum Command {
     Plot(plot::Arguments),
     /// What limits every rung, as the emulator's counters predict it, compared with measurements
     Bound(bound::Arguments),
-    /// How long every rung takes by the clock model, compared with measurements
+    /// How long every rung takes according to the clock model, compared with measurements
     Clock(clock::Arguments),
     /// Compare the bits of every rung's C on the GPU with those on the emulator
     Bits(bits::Arguments),
@@ -120,7 +120,7 @@ enum Command {
     Clocks(clocks::Arguments),
     /// Launch any kernel, from CUDA source or PTX: bits, counters, findings, no GPU needed
     Emulate(Box<emulate::Arguments>),
-    /// Start a program on CUDA's driver API, such as a Python script, with the emulator for a GPU
+    /// Run a program that uses CUDA's driver API, such as a Python script, on the emulator
     RunOnEmulator(run_on_emulator::Arguments),
     /// Show what changed between two rungs' kernel.cu
     Diff(diff::Arguments),

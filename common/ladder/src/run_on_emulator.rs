@@ -18,7 +18,7 @@ pub struct Arguments {
     /// Show each launch's source line by line, with what each line does to the memory system
     #[arg(long, conflicts_with = "sanitize")]
     profile: bool,
-    /// Show how long each launch would take on an H200, by the clock model
+    /// Show how long each launch would take on an H200, according to the clock model
     #[arg(long, conflicts_with_all = ["sanitize", "profile"])]
     time: bool,
     /// The format of the reports: text, json, or csv with the names of Nsight Compute's metrics

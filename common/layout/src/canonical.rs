@@ -271,7 +271,7 @@ mod tests {
 
     /// The worked examples of the PTX ISA's section: offsets and exact layouts.
     #[test]
-    fn the_documents_examples() {
+    fn examples_of_the_documents() {
         let tf32 = Canonical {
             major: Major::K,
             mode: Mode::None,
@@ -383,7 +383,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_impossible_is_said() {
+    fn impossible_values_are_refused() {
         let good = Canonical {
             major: Major::K,
             mode: Mode::B128,

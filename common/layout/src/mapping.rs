@@ -424,7 +424,7 @@ mod tests {
     }
 
     #[test]
-    fn a_latin_square_that_is_no_xor() {
+    fn a_latin_square_that_is_not_an_xor() {
         let sudoku = [[2, 3, 1, 0], [0, 1, 2, 3], [1, 0, 3, 2], [3, 2, 0, 1]].map(Vec::from);
         let mapping = Mapping::of_table(&sudoku).expect("a table");
         assert!(mapping.is_bijective());

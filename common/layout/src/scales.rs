@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_impossible_is_said() {
+    fn impossible_values_are_refused() {
         assert_eq!(
             Scales::new(Scaled::A, 128, 3, 0, 1),
             Err(ScalesError::Vector(3))

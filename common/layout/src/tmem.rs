@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_impossible_is_said() {
+    fn impossible_values_are_refused() {
         assert!(matches!(
             Accumulator::new(256, 64, 1, false),
             Err(TmemError::Rows { .. })

@@ -62,7 +62,6 @@ fn nothing(reason: &str) -> String {
     format!("{results:#}\n")
 }
 
-/// A submission.
 struct Submission {
     /// The text that is graded.
     text: String,
@@ -220,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_or_wrong_is_told() {
+    fn what_is_missing_or_wrong_is_reported() {
         let large = " ".repeat((1 << 20) + 1);
         for (files, why) in [
             (&[][..], "nothing was handed in"),

@@ -4,7 +4,7 @@
 #include <cuda_fp16.h>
 constexpr int BM = 128, BN = 128, BK = 32, WM = 64, WN = 32, THREADS = 256, STAGES = 4;
 
-// Chunks of 8 f16 in rows of 4, exchanged by the row, so that eight rows of a column are in different banks.
+// A swizzle: rows of 4 chunks of 8 f16, permuted by the row, so that eight rows of a column of chunks are in different banks.
 __device__ half* place(half* tile, int row, int k) { return tile + row * BK + ((k / 8 ^ row / 2) % 4) * 8; }
 constexpr int ROW = BK;
 

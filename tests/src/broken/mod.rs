@@ -23,11 +23,11 @@ pub struct Broken {
     pub size: &'static str,
     /// Pieces of that kernel's text, or of the header that it includes, and their replacements.
     pub edits: &'static [(&'static str, &'static str)],
-    /// How it is detected.
+    /// The check that must detect the mistake.
     pub caught: Caught,
 }
 
-/// The check that must detect it.
+/// The check that detects a mistake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Caught {
     /// Verification: C is wrong at every size.
@@ -48,7 +48,7 @@ pub enum Caught {
     },
 }
 
-/// The rung's file that it is made from.
+/// The file of a rung that a broken kernel is made from.
 const KERNEL: &str = "kernel.cu";
 
 /// The common fields.
@@ -61,7 +61,7 @@ const BASE: Broken = Broken {
     caught: Caught::Values,
 };
 
-/// All of them.
+/// All broken kernels.
 pub fn all() -> impl Iterator<Item = &'static Broken> {
     let lists = [basics::ALL, pipeline::ALL].into_iter();
     lists.chain(hopper::ALL).flatten()

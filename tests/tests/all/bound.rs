@@ -56,7 +56,7 @@ fn recorded() -> Vec<(String, String, f64)> {
 
 #[test]
 #[ignore = "long; `cargo test -- --include-ignored` runs it"]
-fn nobody_is_faster_than_his_bound() {
+fn no_rung_is_faster_than_its_bound() {
     let recorded = recorded();
     let labels: BTreeSet<&String> = recorded.iter().map(|(label, ..)| label).collect();
     assert_eq!(labels.len(), rungs().len(), "{labels:?}");

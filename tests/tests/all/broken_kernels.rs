@@ -116,7 +116,7 @@ fn what_no_gpu_takes_is_refused_with_the_reason() {
 /// Some mistakes show only in kernels with further changes. These changes alone are correct: a tile whose panels are
 /// stored one in each step of the next tile, all at its end, or some of each.
 #[test]
-fn several_tiles_a_block_are_no_mistake() {
+fn several_tiles_per_block_are_not_a_mistake() {
     if !has_nvrtc(gpu::Nvrtc::find().is_ok()) {
         return;
     }
@@ -142,7 +142,7 @@ fn several_tiles_a_block_are_no_mistake() {
 }
 
 #[test]
-fn tiles_in_pieces_are_no_mistake() {
+fn tiles_in_pieces_are_not_a_mistake() {
     if !has_nvrtc(gpu::Nvrtc::find().is_ok()) {
         return;
     }

@@ -19,7 +19,7 @@ fn feed(name: &str, what: &str, bytes: &[u8]) {
 }
 
 #[test]
-fn every_input_of_the_corpus_comes_back() {
+fn every_input_of_the_corpus_terminates() {
     for (name, _) in TARGETS {
         let files = entries(&root().join("tests/fuzz/corpus").join(name));
         assert!(files.len() >= 20, "{name} has {} inputs", files.len());
@@ -31,7 +31,7 @@ fn every_input_of_the_corpus_comes_back() {
 }
 
 #[test]
-fn mutated_rungs_come_back_and_many_still_run() {
+fn mutated_rungs_terminate_and_many_still_run() {
     let rungs = rungs();
     let mut random = Random(1);
     let (mut parsed, mut lowered) = (0, 0);

@@ -136,7 +136,7 @@ fn the_emulator_knows_no_rung() {
 }
 
 #[test]
-fn only_gpu_names_cudarc_and_only_doors_are_unsafe() {
+fn only_gpu_names_cudarc_and_only_c_interfaces_are_unsafe() {
     // Crates that call a C interface, and crates that export one.
     let doors = [
         "common/gpu",

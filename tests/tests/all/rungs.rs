@@ -281,7 +281,7 @@ fn every_rung_from_06_on_has_a_clock_log() {
 
 /// From rung 04 on, sums are computed in the same order: one k16 step after the other.
 #[test]
-fn tensor_cores_give_the_same_bits_whoever_feeds_them() {
+fn tensor_cores_give_the_same_bits_however_they_are_fed() {
     let mut seen = Vec::new();
     for rung in rungs().iter().filter(|rung| !rung.ends_with("01_naive")) {
         for choice in choices(rung) {

@@ -124,7 +124,7 @@ fn every_kind_of_fragment() {
         page.text(".ia-command code").expect("a command"),
         "cargo ladder layout fragment m64n40k16 c"
     );
-    // A link to it shows it.
+    // The page's address leads back to the same element.
     page.open(
         server.address(),
         "fragment_explorer.html#shape=wgmma&row=63&col=39&n=40&columns=32",

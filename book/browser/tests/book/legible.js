@@ -1,5 +1,5 @@
-// Text of the interactive part whose colour is too close to what lies behind it, in every theme of the book;
-// and what a screen reader would find no name for.
+// Text of the interactive part whose colour is too close to its background, in every theme of the book; and elements
+// for which a screen reader would find no name.
 (() => {
   const canvas = new OffscreenCanvas(1, 1).getContext("2d", { willReadFrequently: true });
   const rgba = (color) => {

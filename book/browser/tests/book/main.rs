@@ -20,7 +20,6 @@ use std::sync::LazyLock;
 use book_browser::{Appearance, Chromium, Page, Server, chromium_or_skip};
 use serde_json::json;
 
-/// The workspace.
 fn root() -> &'static Path {
     static ROOT: LazyLock<PathBuf> = LazyLock::new(|| {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");

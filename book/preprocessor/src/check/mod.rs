@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn words_that_stand_there_twice() {
+    fn words_that_are_repeated() {
         let site = site(&[(
             "a.md",
             "the the cat\nhad had\nwhat that that is\n\n```text\nno no\n```\n",

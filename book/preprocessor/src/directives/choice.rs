@@ -46,7 +46,7 @@ impl Cells {
         let rows: Vec<Vec<String>> = rows.skip(1).collect();
         ensure!(
             rows.iter().all(|row| row.len() == head.len()),
-            "a row of the table has more or fewer cells than its head"
+            "a row of the table has more or fewer cells than the header"
         );
         Ok(Self { head, rows })
     }

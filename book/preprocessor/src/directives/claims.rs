@@ -131,7 +131,7 @@ fn contents(claims: &[Claim]) -> String {
         )
     });
     format!(
-        "| it is said | verdict |\n| --- | --- |\n{}\n",
+        "| claim | verdict |\n| --- | --- |\n{}\n",
         rows.collect::<String>()
     )
 }
@@ -219,7 +219,7 @@ fn matching(
             let value: f64 = value.as_str().replace(',', "").parse()?;
             ensure!(
                 below.is_none_or(|limit| value < limit) && above.is_none_or(|limit| value > limit),
-                "{value} is not what was said of it"
+                "{value} is not within the bounds `below` and `above`"
             );
         }
     }
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_held_against_what_is_said() {
+    fn numbers_are_compared_with_their_bounds() {
         assert!(matched("x 3.1\n", &["x (.*)"], Some(8.0)).is_ok());
         assert!(matched("x 8.0\n", &["x (.*)"], Some(8.0)).is_err());
         assert!(matched("x 3.1\n", &["x .*"], Some(8.0)).is_err());

@@ -28,7 +28,7 @@ fn every_link_leads_somewhere() {
 }
 
 #[test]
-fn no_word_stands_there_twice() {
+fn no_word_is_repeated() {
     none(site().doubled_words());
 }
 

@@ -220,7 +220,7 @@ fn what_is_wrong_is_named_with_page_and_line() {
 }
 
 #[test]
-fn all_that_is_wrong_is_said_at_once() {
+fn all_errors_are_reported_at_once() {
     let (_, problems) = shown("{{#rum}}\n\n{{#code x}} and {{#code y}}\n\n{{#code nowhere}}\n");
     let lines: Vec<&str> = problems
         .iter()

@@ -128,7 +128,8 @@ fn a_graph_allocates_when_it_runs_and_frees() {
     ok(cuDeviceSetGraphMemAttribute(0, 3, input(&[0])));
     assert_eq!(used(1), 0);
 
-    // What a graph leaves allocated is the client's: it stays without the graph, and keeps the graph from running again.
+    // Memory that a graph does not free belongs to the client: it outlives the graph, and until it is freed the graph
+    // cannot be launched again.
     let (scratch, graph) = captured(false);
     let ready = got(|ready| cuGraphInstantiateWithFlags(ready, graph, 0));
     ok(cuGraphLaunch(ready, stream));

@@ -32,7 +32,7 @@ pub enum Error {
     },
     /// More device memory than allowed.
     #[error(
-        "{wanted} bytes of device memory are needed, and {limit} are allowed; raise the limit if the machine has them"
+        "{wanted} bytes of device memory are needed, but {limit} are allowed; raise the limit if the machine has them"
     )]
     OutOfMemory {
         /// Bytes that would have been in use.
@@ -149,8 +149,8 @@ pub enum Error {
     },
     /// A cooperative launch of more blocks than can be resident at once (`CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE`).
     #[error(
-        "too many blocks in a cooperative launch: {blocks}, and an {} holds {most} at once, {per_sm} on each of its {} SMs; launch \
-         no more, each with more of the work, or with less shared memory or fewer threads a block",
+        "too many blocks in a cooperative launch: {blocks}, but an {} holds {most} at once, {per_sm} on each of its {} SMs; launch \
+         no more, each with more of the work, or with less shared memory or fewer threads per block",
         .card.name().to_uppercase(), .card.sms()
     )]
     CooperativeLaunchTooLarge {
@@ -164,7 +164,7 @@ pub enum Error {
         card: Card,
     },
     /// The number of arguments.
-    #[error("the kernel takes {takes} parameters, not {given}")]
+    #[error("{given} arguments for a kernel that takes {takes}")]
     ParameterCount {
         /// Parameters of the kernel.
         takes: usize,

@@ -91,7 +91,7 @@ impl Warp {
     ) -> Option<Stop> {
         if self.has_wgmma_in_flight(cx) {
             let reason = "a wgmma of this warp is in flight, whose results land in registers that a call saves: the emulator \
-                          wants wgmma.wait_group 0 before the call";
+                          needs wgmma.wait_group 0 before the call";
             cx.writes.restore(self.calls.clear());
             cx.report(
                 FindingKind::InvalidCall(reason.into()),

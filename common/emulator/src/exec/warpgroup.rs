@@ -30,7 +30,7 @@ pub(super) struct Issued {
     pub descriptors: Descriptors,
     /// Its clock in the sanitizer.
     pub clock: u32,
-    /// The operands read from shared memory: as late as possible, but once for all warps.
+    /// The operands read from shared memory. They are read as late as possible, but once for all warps.
     pub operands: Option<Operands>,
 }
 

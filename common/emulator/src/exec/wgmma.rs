@@ -313,7 +313,7 @@ impl Warp {
                     // The first element of the unit, for any element size.
                     let k = k * wgmma.product.k / K;
                     let reason = format!(
-                        "operand {name}: {side} {row}, k {k} lies at 0x{address:x}, outside the block's {} bytes of \
+                        "operand {name}: {side} {row}, k {k} is at 0x{address:x}, outside the block's {} bytes of \
                          shared memory, which start at 0x{SHARED_BASE:x}; the descriptor is 0x{bits:016x}",
                         end - SHARED_BASE
                     );

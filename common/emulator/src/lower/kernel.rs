@@ -10,7 +10,7 @@ use crate::Error;
 use crate::program::{Instruction, Program};
 use crate::ptx::{Kernel, Parsed, Ptx, PtxError, Statement, check_availability};
 
-/// A bound for hostile input: operations of a kernel. The sanitizer counts them in 22 bits.
+/// The most operations of a kernel, against hostile input. The sanitizer numbers them with 22 bits.
 const MAX_OPERATIONS: usize = 1 << 21;
 
 /// Lowers the kernel of this name.

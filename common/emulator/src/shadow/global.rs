@@ -113,7 +113,6 @@ pub(crate) struct GlobalShadow {
     shift: u32,
     warps_of_block: usize,
     pages: HashMap<(u32, u32), Box<[Cell; PAGE]>>,
-    /// The most pages.
     most_pages: usize,
     /// What strong writes have released.
     pub flags: HashMap<Place, SyncVariable>,

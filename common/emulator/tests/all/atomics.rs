@@ -141,7 +141,8 @@ fn the_last_block_sums_the_others_parts() {
     }
 }
 
-/// Blocks run in parallel until one communicates; then all start again. Nothing may be counted or written twice.
+/// Blocks run in parallel until one communicates, and are interleaved from then on; a launch under `sanitize` is started
+/// again instead. Either way, nothing may be counted or written twice.
 #[test]
 fn blocks_that_communicate_late_run_once() {
     let code = "mov.u32 %r0, %ctaid.x;
@@ -208,7 +209,7 @@ fn waiting_for_a_block_that_is_not_resident_is_a_deadlock() {
 }
 
 #[test]
-fn two_blocks_hand_a_ball_to_each_other() {
+fn two_blocks_take_turns() {
     let text = "mov.u32 %r0, %ctaid.x;
         mov.u32 %r1, 0;
         ROUND:

@@ -118,7 +118,7 @@ fn warps_may_arrive_at_a_barrier_by_different_instructions() {
 }
 
 #[test]
-fn lanes_that_come_late_are_waited_for() {
+fn lanes_that_arrive_late_are_waited_for() {
     // Lanes leave the lock one by one, and reconverge only at the barrier.
     let outcome = body_with(
         &Setup {
@@ -230,7 +230,7 @@ fn a_deadlock_names_what_each_warp_waits_for() {
 }
 
 #[test]
-fn half_a_warp_waits_for_lanes_that_never_come() {
+fn half_a_warp_waits_for_lanes_that_never_arrive() {
     let outcome = body(
         &threads(32),
         "setp.lt.u32 %p0, %tid, 16;

@@ -146,7 +146,7 @@ fn each_launch_finds_the_barrier_as_the_first_did() {
 }
 
 #[test]
-fn a_block_that_never_comes_is_a_deadlock() {
+fn a_block_that_never_arrives_is_a_deadlock() {
     let early = kernel(grid_sync).replace(
         "st.global.u32 [%d1], %r1;",
         "setp.eq.u32 %p0, %r1, 3;\n@%p0 exit;",

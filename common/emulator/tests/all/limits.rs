@@ -106,7 +106,7 @@ fn shapes_that_every_gpu_refuses() {
 fn arguments_that_do_not_fit() {
     let (mut context, function) = Setup::default().context(&module("", ""));
     for (args, message) in [
-        (&[][..], "the kernel takes 1 parameters, not 0"),
+        (&[][..], "0 arguments for a kernel that takes 1"),
         (&[KernelArg::U32(1)], "parameter out takes 8 bytes, not 4"),
         (
             &[KernelArg::Bytes(&[0; 9])],

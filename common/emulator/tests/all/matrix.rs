@@ -243,7 +243,7 @@ fn matrix_addresses_are_checked() {
 }
 
 #[test]
-fn a_wait_for_copies_tells_how_long_ago_they_were_issued() {
+fn a_wait_for_copies_counts_the_steps_since_they_were_issued() {
     let ahead = |between: usize| {
         let text = format!(
             "{COPY} cp.async.cg.shared.global [%r1], [%d1], 16; {} cp.async.wait_all; cp.async.wait_all;",
@@ -264,7 +264,7 @@ fn a_wait_for_copies_tells_how_long_ago_they_were_issued() {
 }
 
 #[test]
-fn a_wait_for_copies_tells_how_much_was_multiplied_since_the_last_of_them() {
+fn a_wait_for_copies_counts_the_products_since_the_last_of_them() {
     let mma = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f0, %f1, %f2, %f3}, {%r10, %r11, %r12, %r13}, {%r14, %r15}, {%f0, %f1, %f2, %f3};";
     let copy = "cp.async.cg.shared.global [%r1], [%d1], 16; cp.async.commit_group;";
     let text = format!(

@@ -35,7 +35,7 @@ fn wait(label: &str, parity: u32) -> String {
 }
 
 #[test]
-fn arrivals_complete_phases_and_order_what_came_before() {
+fn arrivals_complete_phases_and_order_earlier_accesses() {
     for schedule in 0..10 {
         let setup = Setup {
             schedule,
@@ -320,7 +320,7 @@ const COPY: &str = "mad.lo.u32 %r3, %tid, 16, %r1;
     mul.wide.u32 %d1, %tid, 16; add.u64 %d1, %d1, %out;";
 
 #[test]
-fn copies_tell_an_mbarrier_when_they_have_landed() {
+fn copies_signal_an_mbarrier_when_they_complete() {
     let copies = "cp.async.cg.shared.global [%r3], [%d1], 16;";
     let read = "xor.b32 %r3, %r3, 16; ld.shared.u32 %r4, [%r3]; st.global.u32 [%at+2048], %r4;";
     for (count, noinc) in [(32, ".noinc"), (32, "")] {

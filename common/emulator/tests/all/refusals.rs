@@ -10,7 +10,7 @@ fn refusal(text: &str) -> String {
 }
 
 #[test]
-fn instructions_that_come_later_are_refused_by_name() {
+fn unsupported_instructions_are_refused_by_name() {
     for text in [
         "cp.async.bulk.tensor.2d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes [%r4], [%d1, {%r3, %r3}], [%r4]",
         "tensormap.replace.tile.global_address.global.b1024.b64 [%d1], %d2",

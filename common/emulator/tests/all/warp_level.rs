@@ -76,7 +76,7 @@ fn votes_matches_and_reductions() {
     }
 }
 
-/// An H100 does not split a warp by the masks that its lanes name, if all groups are there.
+/// An H100 does not split a warp whose lanes name different masks, if all lanes of each mask are present.
 #[test]
 fn groups_that_shuffle_by_masks_of_their_own_stay_together() {
     let outcome = body(
@@ -99,7 +99,7 @@ fn groups_that_shuffle_by_masks_of_their_own_stay_together() {
 }
 
 #[test]
-fn a_warp_level_instruction_runs_once_for_lanes_that_come_one_after_another() {
+fn a_warp_level_instruction_runs_once_for_lanes_that_arrive_one_after_another() {
     // Both paths of a branch execute the same shuffle together only because of its mask.
     let outcome = body(
         &threads(32),

@@ -276,7 +276,7 @@ fn a_in_registers_is_not_touched_before_the_wait() {
 }
 
 #[test]
-fn an_accumulator_is_no_a_before_the_wait() {
+fn an_accumulator_is_not_used_as_a_before_the_wait() {
     let chained = mma_of(8, 4, "{%a0, %a1, %d0, %d1}").replace("%d0, %d1}, %l1", "%x0, %x1}, %l1");
     let body = [
         "mov.b32 %x0, %a0; mov.b32 %x1, %a1;\n",
@@ -389,7 +389,7 @@ fn descriptors_that_point_nowhere_are_explained() {
     for (wrong, why) in [
         (
             end.descriptor(),
-            "operand A: row 8, k 0 lies at 0x10400, outside the block's 65536 bytes",
+            "operand A: row 8, k 0 is at 0x10400, outside the block's 65536 bytes",
         ),
         (
             a().descriptor() | 1 << 15,
@@ -495,7 +495,7 @@ fn a_loop_that_never_waits_ends() {
 }
 
 #[test]
-fn lanes_of_a_warp_come_together() {
+fn lanes_of_a_warp_reconverge() {
     let apart =
         "mov.u32 %r5, 0; setp.lt.u32 %p1, %tid, 16; @%p1 bra THERE; add.u32 %r5, %r5, 1; THERE:\n";
     let outcome = run(true, 8, &[apart, FENCE, &mma(8), COMMIT, WAIT]);

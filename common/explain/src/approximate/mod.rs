@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said_with_what_there_is() {
+    fn errors_list_what_exists() {
         for (opcode, operands, why) in [
             ("ex2.approx", &["1"][..], "ex2.approx.ftz.f32"),
             ("mul.f32", &["1"], "cargo ladder approximate list"),

@@ -29,7 +29,7 @@ pub struct Arguments {
     /// How the lanes of a warp are distributed over the tile
     #[arg(long, value_enum, default_value_t = Pattern::Column)]
     pattern: Pattern,
-    /// It is a store, not a load
+    /// The access is a store, not a load
     #[arg(long)]
     store: bool,
     /// Show which lanes are served together instead, for every width

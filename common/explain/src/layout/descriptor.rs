@@ -13,12 +13,12 @@ pub struct Arguments {
 
 #[derive(Subcommand)]
 enum What {
-    /// Explain 64 bits
+    /// Decode a descriptor's 64 bits
     Decode {
         /// The descriptor, such as 0x4000004000010040
         bits: String,
     },
-    /// Encode the 64 bits and explain them; addresses and offsets in bytes
+    /// Encode a descriptor and explain its fields; addresses and offsets are in bytes
     Encode {
         /// Address in shared memory
         #[arg(long, value_parser = number, default_value = "0")]

@@ -60,7 +60,7 @@ pub fn alternation(gpu: &Context) -> Outcome {
             ..Timing::default()
         };
         let all = alternate(gpu, &contestants, &timing)?;
-        report += &format!("\n  graph: {graph}, rests of {rest} ms");
+        report += &format!("\n  graph: {graph}, idle for {rest} ms after each sample");
         for samples in &all {
             ensure(samples.milliseconds.len() == 20, "a sample is missing")?;
             ensure(

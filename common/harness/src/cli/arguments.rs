@@ -106,7 +106,7 @@ pub struct Time {
 pub struct Bench {
     #[command(flatten)]
     pub sizes: Sizes,
-    /// About a second per size: compare with cuBLAS only, and skip the regime with rests between samples
+    /// About a second per size: compare with cuBLAS only, without the cool regime, in which the GPU idles between samples
     #[arg(long)]
     pub quick: bool,
     /// Interleave for a second, then run each contestant alone for 5 seconds: its speed at the clock where it settles,

@@ -78,16 +78,16 @@ fn execute(rung: &Rung, arguments: &Arguments, out: &mut dyn Write) -> Result<bo
             let settings = arguments.settings(arguments.size.unwrap_or(Target::FULL));
             let arch = run::arch(rung, &settings.kernel, &target)?;
             let gpu = Target::beside_the_emulator(arguments.device, arguments.emulate, &arch)?;
-            let wish = predict::Wish {
+            let options = predict::PredictOptions {
                 spans: time.timeline.is_some(),
                 from_ptx: time.from_ptx,
             };
             let prediction = match &gpu {
                 None => {
                     let source = choose::source(rung, &target, &settings.kernel, settings.size)?;
-                    predict::Prediction::new(rung, &settings, &target, source, wish)?
+                    predict::Prediction::new(rung, &settings, &target, source, options)?
                 }
-                Some(gpu) => predict::Prediction::beside(rung, &settings, &target, gpu, wish)?,
+                Some(gpu) => predict::Prediction::beside(rung, &settings, &target, gpu, options)?,
             };
             let picture = time.timeline.as_deref();
             report::print(
@@ -154,8 +154,8 @@ fn emulate(
     let run = || run::on_emulator(rung, &settings, target, source.clone());
     // The prediction traces a separate launch, so it can run concurrently.
     let predict = || {
-        let wish = predict::Wish::default();
-        predict::Prediction::new(rung, &settings, target, source.clone(), wish)
+        let options = predict::PredictOptions::default();
+        predict::Prediction::new(rung, &settings, target, source.clone(), options)
     };
     let (outcome, prediction) = match timed {
         true => both(run, predict),

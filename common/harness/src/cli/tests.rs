@@ -151,7 +151,7 @@ fn a_kernel_for_hopper_is_refused_by_a_card_before_it() {
     let text = message(run("hopper", hopper, &words), 2);
     assert_eq!(
         text,
-        "a100 has compute capability 8.0, and this kernel is for sm_90a; emulate an h100, or take a kernel for sm_80 \
+        "a100 has compute capability 8.0, but this kernel is for sm_90a; emulate an h100, or take a kernel for sm_80 \
          (omit `--emulate`, or `--arch sm_80`)"
     );
     assert!(run("hopper-h100", hopper, &["--size", "16"]).expect("it runs"));

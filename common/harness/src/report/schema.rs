@@ -1,6 +1,6 @@
-//! The number that each JSON document has in its field `schema`. It rises when a field is renamed or removed, or gets another
-//! meaning or unit; a field that is added leaves it as it is. A document without the field is from before there was one: its
-//! number is 1.
+//! The version number of each JSON document, in its field `schema`. It is raised when a field is renamed or removed, or its
+//! meaning or unit changes, but not when a field is added. A document without the field is older than the field: its number
+//! is 1.
 use serde::Serialize;
 
 /// A kind of JSON document.

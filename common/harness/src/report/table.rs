@@ -1,7 +1,7 @@
 //! Tables and numbers for a terminal.
 
-/// Rows under a head: the first column is left-aligned, the others right-aligned. Lines have no trailing blanks.
-/// Without rows there is no table.
+/// The lines of a table with a header: the first column is left-aligned, the others right-aligned. Lines have no
+/// trailing blanks. Empty if there are no rows.
 pub fn table(head: &[&str], rows: &[Vec<String>]) -> Vec<String> {
     if rows.is_empty() {
         return Vec::new();
@@ -69,8 +69,8 @@ pub fn factor(measured: u64, ideal: u64) -> String {
     }
 }
 
-/// Rows under the first: the first two columns are left-aligned, the others, which are numbers, right-aligned. All
-/// rows are as long as the first. Without rows there is no table.
+/// A Markdown table, whose header is the first row: the first two columns are left-aligned, the others, which are
+/// numbers, right-aligned. All rows must be as long as the first. Empty if there are no rows.
 pub fn markdown_table(rows: &[Vec<String>]) -> String {
     let columns = rows.first().map_or(0, Vec::len);
     let width = |column: usize| {
@@ -100,7 +100,7 @@ pub fn markdown_table(rows: &[Vec<String>]) -> String {
     text
 }
 
-/// The cells of a head.
+/// The cells of a header.
 pub fn head<T: ToString>(names: impl IntoIterator<Item = T>) -> Vec<String> {
     names.into_iter().map(|name| name.to_string()).collect()
 }

@@ -13,7 +13,8 @@ pub trait Compile: Send + Sync {
     /// [`Error::Compile`], with the compiler's messages, if the source is at fault; any other if the compiler is.
     fn compile(&self, source: &str, name: &str, options: &[String]) -> Result<String>;
 
-    /// The machine code of a kernel of this PTX, as `kernel.sass` has it. It is of the pinned ptxas, so that it is the same everywhere.
+    /// The machine code of a kernel of this PTX, in the format of `kernel.sass`. The pinned ptxas assembles it, so it is
+    /// the same everywhere.
     ///
     /// # Errors
     /// [`Error::NoAssembler`] if that ptxas or nvdisasm is not found; [`Error::NotPredicted`] if it refuses the PTX.

@@ -210,7 +210,7 @@ mod tests {
     };
 
     #[test]
-    fn its_head_says_where_it_comes_from() {
+    fn its_header_says_where_it_comes_from() {
         let ptx = &text(&KERNEL, OUTPUT);
         let lines: Vec<_> = ptx.lines().collect();
         assert_eq!(lines[1], "// compiler: NVRTC 13.0.88");

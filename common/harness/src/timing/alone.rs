@@ -350,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn the_table_has_a_line_a_contestant() {
+    fn the_table_has_a_line_per_contestant() {
         assert_eq!(
             table(&two()),
             [

@@ -48,7 +48,7 @@ pub struct Time {
     pub contestants: Vec<Contest>,
     /// How many of cuBLASLt's algorithms were tried, if it took part.
     pub algorithms: Option<usize>,
-    /// The same with rests between the samples; only in a bench, and only for kernels that use tensor cores.
+    /// The same with idle time between the samples; only in a bench, and only for kernels that use tensor cores.
     pub cool: Option<Regime>,
     /// Each contestant alone, if requested.
     #[serde(skip_serializing_if = "Option::is_none")]

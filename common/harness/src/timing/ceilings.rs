@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_that_is_none_is_named() {
+    fn an_invalid_record_is_named() {
         for (from, to, word) in [
             ("{", "", "ceilings.json"),
             (

@@ -1,4 +1,4 @@
-//! The second regime of a bench: rests between the samples, so that the card is below its power limit when each begins.
+//! The second regime of a bench: the GPU idles between the samples, so that the card is below its power limit when each begins.
 //! Public kernels are mostly timed like this; training is sustained load.
 use std::time::Duration;
 
@@ -8,17 +8,18 @@ use super::regime::Regime;
 use super::sustained::Sustained;
 use crate::{Result, Size};
 
-/// How many times as long as it works the GPU rests.
+/// The GPU idles this many times as long as it works.
 const REST: f64 = 8.0;
-/// The shortest and the longest rest in milliseconds. A kernel for which the longest rest is too short leaves most of
-/// the card idle, so it does not reach the power limit anyway.
+/// The shortest and the longest idle time after a sample, in milliseconds. A kernel for which the longest is too short
+/// uses little of the card, so it does not reach the power limit anyway.
 const REST_MS: [f64; 2] = [10.0, 250.0];
 /// The limit for all samples together in milliseconds, unless the minimum number of rounds takes longer.
 const BUDGET_MS: f64 = 2000.0;
 /// The minimum and maximum number of samples per contestant.
 const ROUNDS: [usize; 2] = [10, 30];
 
-/// Times the contestants with rests; the number and length of samples and rests follow from their times without rests.
+/// Times the contestants with idle time between the samples. Their times in the sustained regime determine how many
+/// samples there are, and how long the samples and the idle times are.
 ///
 /// # Errors
 /// If a launch fails.

@@ -3,7 +3,7 @@
 //! | file | what it answers |
 //! | --- | --- |
 //! | `bench` | the kernel and cuBLAS, interleaved in one process |
-//! | `sustained`, `cool` | its two regimes: sample after sample, and with rests, so that the clock stays high |
+//! | `sustained`, `cool` | its two regimes: sample after sample, and with idle time in between, so that the clock stays high |
 //! | `alone` | each contestant alone: its own clock, and its energy |
 //! | `regime` | the measurements in one of them |
 //! | `contest` | what do the samples say? |

@@ -15,7 +15,7 @@ use crate::{Error, Host, Kernel, Result, Rung, Settings, Size, Source, Target, c
 
 /// The most warp instructions that the CTAs of a wave execute together to show which addresses they share.
 const WAVE_INSTRUCTIONS: u64 = 4_000_000;
-/// That is enough if it is this fraction of a CTA's instructions, and at least this many.
+/// That is enough if it is at least this fraction of a CTA's instructions, and at least this many.
 const WAVE_PART: (u64, u64) = (16, 2_000);
 
 /// The clock model's prediction for a launch.
@@ -31,13 +31,13 @@ pub struct Prediction {
     pub resident: u32,
     /// The PTX lines and opcodes of the machine code; the estimate's lists are indexed by it.
     pub code: clock::MachineCode,
-    /// Why it is list-scheduled PTX, which is less exact, and not ptxas's machine code; none if it is ptxas's.
+    /// Why `code` is list-scheduled PTX, which is less accurate, instead of ptxas's machine code; `None` if it is ptxas's.
     pub listed: Option<String>,
     /// Source lines, by the PTX line where each begins.
     pub sources: BTreeMap<u32, String>,
     /// The estimate.
     pub estimate: Estimate,
-    /// The start and end of two loop iterations, whose spans the estimate has.
+    /// The start and end of the two loop iterations whose spans the estimate contains.
     pub window: Option<(f64, f64)>,
     /// The measurement of a GPU, if requested.
     pub measured: Option<Measured>,
@@ -45,23 +45,34 @@ pub struct Prediction {
 
 /// How to predict, and what to include.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Wish {
+pub struct PredictOptions {
     /// Spans of two loop iterations.
     pub spans: bool,
     /// Ignore ptxas, as on a machine that does not have it.
     pub from_ptx: bool,
 }
 
-/// ptxas's machine code, or list-scheduled PTX instead, and why.
+/// ptxas's machine code, or list-scheduled PTX with the reason for using it.
 struct Code {
     machine: clock::MachineCode,
     listed: Option<(Listed, String)>,
 }
 
 impl Code {
-    fn new(source: &Source, entry: &str, function: &Function, card: &Card, wish: Wish) -> Self {
-        if wish.from_ptx {
-            return Self::listed(source, function, card, "ptxas was not asked".into());
+    fn new(
+        source: &Source,
+        entry: &str,
+        function: &Function,
+        card: &Card,
+        options: PredictOptions,
+    ) -> Self {
+        if options.from_ptx {
+            return Self::listed(
+                source,
+                function,
+                card,
+                "ptxas is ignored, as requested".into(),
+            );
         }
         match machine_code::of(source, entry) {
             Ok(machine) => Self {
@@ -101,26 +112,19 @@ pub(crate) struct Traced {
 
 /// A traced launch and its kernel.
 struct TracedLaunch<'a> {
-    /// Its name in messages.
+    /// The kernel's name in messages.
     kernel: String,
-    /// Its PTX.
     source: &'a Source,
-    /// The kernel.
     function: &'a Function,
-    /// Its machine code.
     code: Code,
-    /// The launch.
     config: &'a LaunchConfig,
-    /// The traces.
     traced: &'a Traced,
     /// Bytes of the buffers that it can read.
     memory: u64,
     /// Whether the same launch ran before, so that its data is in the L2 if it fits, as when a GPU is timed repeatedly
     /// on the same buffers. `cargo ladder bench` uses other buffers for each launch.
     warmed: bool,
-    /// What to include.
-    wish: Wish,
-    /// The card.
+    options: PredictOptions,
     card: Card,
 }
 
@@ -138,7 +142,7 @@ fn blocks_of(config: &LaunchConfig, number: u64) -> impl Iterator<Item = [u32; 3
 }
 
 /// How the scheduler distributes a launch's clusters: round-robin over groups of SMs.
-struct Deal {
+struct ClusterSchedule {
     clusters: u64,
     /// How many clusters run side by side, each on different SMs.
     groups: u64,
@@ -146,7 +150,7 @@ struct Deal {
     resident: u64,
 }
 
-impl Deal {
+impl ClusterSchedule {
     fn new(config: &LaunchConfig, resident: u32, sms: u32) -> Self {
         let ranks = config.cluster.iter().product::<u32>().max(1);
         let blocks: u64 = config
@@ -168,7 +172,7 @@ impl Deal {
             .filter(|&number| number < self.clusters)
     }
 
-    /// Where a block of a cluster runs: a cluster is in one GPC, on SMs of its own.
+    /// Where a block of a cluster runs. All blocks of a cluster are in one GPC, each on an SM of its own.
     fn place(&self, cluster: u64, rank: u64, ranks: u64, card: &Card) -> Place {
         let first = cluster % self.groups * ranks;
         Place {
@@ -178,7 +182,7 @@ impl Deal {
         }
     }
 
-    /// All that run at the same time.
+    /// The number of clusters that run at the same time.
     fn of_a_wave(&self) -> u64 {
         (self.groups * self.resident).min(self.clusters)
     }
@@ -206,7 +210,7 @@ pub(crate) fn traced(
     resident: u32,
     sms: u32,
 ) -> Result<Traced> {
-    let deal = Deal::new(config, resident, sms);
+    let schedule = ClusterSchedule::new(config, resident, sms);
     let mut launch = |clusters: &mut dyn Iterator<Item = u64>, most: Option<u64>| {
         let Device::Emulator(context) = &mut *device else {
             return Err(Error::OtherDevice);
@@ -220,10 +224,10 @@ pub(crate) fn traced(
         let report = device.launch(function, config, args)?;
         Ok(report.unwrap_or_default())
     };
-    let report = launch(&mut deal.of_one_sm(), None)?;
+    let report = launch(&mut schedule.of_one_sm(), None)?;
     let executed: usize = report.traces.iter().map(|warp| warp.events.len()).sum();
-    let of_one = executed as u64 / deal.of_one_sm().count().max(1) as u64;
-    let wave = deal.of_a_wave();
+    let of_one = executed as u64 / schedule.of_one_sm().count().max(1) as u64;
+    let wave = schedule.of_a_wave();
     let (part, least) = WAVE_PART;
     let most = (of_one / part)
         .max(least)
@@ -265,18 +269,18 @@ impl TracedLaunch<'_> {
             return Err("an SM has not enough registers or shared memory for one CTA".into());
         }
         let instructions = self.function.instructions();
-        let deal = Deal::new(config, resident, card.sms);
+        let schedule = ClusterSchedule::new(config, resident, card.sms);
         let ranks = u64::from(config.cluster.iter().product::<u32>().max(1));
         let mut places = BTreeMap::new();
-        for number in 0..deal.of_a_wave() {
-            let places_of = (0..).map(|rank| deal.place(number, rank, ranks, &card));
+        for number in 0..schedule.of_a_wave() {
+            let places_of = (0..).map(|rank| schedule.place(number, rank, ranks, &card));
             places.extend(blocks_of(config, number).zip(places_of));
         }
         let on = |block: [u32; 3]| places.get(&block).copied().unwrap_or_default();
         let wave = Read::of(&self.traced.wave, instructions, on);
         let traced: BTreeSet<_> = report.traces.iter().map(|warp| warp.block).collect();
         let own = Read::of(&report.traces, instructions, on).asked as f64;
-        let all = own / traced.len().max(1) as f64 * (deal.clusters * ranks) as f64;
+        let all = own / traced.len().max(1) as f64 * (schedule.clusters * ranks) as f64;
         let sharing = Sharing::new(
             wave,
             all,
@@ -284,7 +288,7 @@ impl TracedLaunch<'_> {
             card.queue.l2_bytes,
             self.warmed,
         )
-        .of_sms(deal.clusters * ranks, card.sms);
+        .of_sms(schedule.clusters * ranks, card.sms);
         let launch = |code: &Code| {
             let launch = Launch {
                 card: &card,
@@ -292,14 +296,14 @@ impl TracedLaunch<'_> {
                 listed: code.listed.as_ref().map(|(listed, _)| listed),
                 instructions,
                 traces: &report.traces,
-                blocks: deal.clusters * ranks,
+                blocks: schedule.clusters * ranks,
                 cluster: config.cluster,
                 resident,
                 shared_bytes: shared_bytes(self.function, config),
                 sharing,
                 window: None,
             };
-            match self.wish.spans {
+            match self.options.spans {
                 true => launch.estimate_with_spans(),
                 false => launch.estimate().map(|estimate| (estimate, None)),
             }
@@ -339,11 +343,17 @@ pub(crate) fn of_host(
     kernel: &Kernel,
     called: String,
     card: Card,
-    wish: Wish,
+    options: PredictOptions,
     run: impl FnOnce(&mut Host, u32) -> Result<Finished>,
     no: impl Fn(String) -> Error,
 ) -> Result<(Prediction, Finished)> {
-    let code = Code::new(&kernel.source, kernel.name, &kernel.function, &card, wish);
+    let code = Code::new(
+        &kernel.source,
+        kernel.name,
+        &kernel.function,
+        &card,
+        options,
+    );
     let config = LaunchConfig {
         block: [kernel.spec.threads, 1, 1],
         dynamic_shared: kernel.spec.dynamic_shared,
@@ -366,7 +376,7 @@ pub(crate) fn of_host(
         traced: &traced,
         memory: 2 * finished.problem.padded.elements().iter().sum::<u64>(),
         warmed: false,
-        wish,
+        options,
         card,
     };
     let prediction = launch.predict().map_err(no)?;
@@ -390,10 +400,10 @@ pub struct AnyLaunch<'a> {
     pub args: &'a [Arg],
     /// Bytes of the buffers among them.
     pub memory: u64,
-    /// What of the card is to be otherwise, as `--set` names it.
+    /// Constants of the card to replace, by the names that `--set` takes.
     pub constants: &'a [(String, f64)],
-    /// What the prediction is to have.
-    pub wish: Wish,
+    /// How to predict, and what to include.
+    pub options: PredictOptions,
 }
 
 impl AnyLaunch<'_> {
@@ -405,7 +415,7 @@ impl AnyLaunch<'_> {
         let no = |why: String| Error::NotPredicted(self.kernel.to_owned(), why);
         let card = Card::H200.with(self.constants);
         let card = card.map_err(|error| no(error.to_string()))?;
-        let code = Code::new(self.source, self.entry, self.function, &card, self.wish);
+        let code = Code::new(self.source, self.entry, self.function, &card, self.options);
         let held = resident(&code.machine, self.function, self.config).max(1);
         let traced = traced(
             device,
@@ -424,7 +434,7 @@ impl AnyLaunch<'_> {
             traced: &traced,
             memory: self.memory,
             warmed: true,
-            wish: self.wish,
+            options: self.options,
             card,
         };
         launch.predict().map_err(no)
@@ -432,16 +442,16 @@ impl AnyLaunch<'_> {
 }
 
 impl Prediction {
-    /// Of the rung's kernel, compiled to `source`, at the size of these settings.
+    /// Predicts the time of the rung's kernel, compiled to `source`, at the size of these settings.
     ///
     /// # Errors
-    /// If the kernel goes wrong on the emulator.
+    /// If the kernel fails on the emulator.
     pub fn new(
         rung: &Rung,
         settings: &Settings,
         target: &Target,
         source: Source,
-        wish: Wish,
+        options: PredictOptions,
     ) -> Result<Self> {
         let no = |why: String| Error::NoPrediction(settings.size, why);
         let card = Card::H200.with(&settings.constants);
@@ -453,7 +463,7 @@ impl Prediction {
             host.run()
         };
         let called = format!("rung {}", rung.name);
-        let (prediction, _) = of_host(&mut host, &kernel, called, card, wish, run, no)?;
+        let (prediction, _) = of_host(&mut host, &kernel, called, card, options, run, no)?;
         let spec = kernel.spec;
         Ok(Self {
             product: Some(Product {
@@ -473,10 +483,10 @@ impl Prediction {
         settings: &Settings,
         target: &Target,
         gpu: &Target,
-        wish: Wish,
+        options: PredictOptions,
     ) -> Result<Self> {
         let source = choose::source(rung, target, &settings.kernel, settings.size)?;
-        let mut prediction = Self::new(rung, settings, target, source, wish)?;
+        let mut prediction = Self::new(rung, settings, target, source, options)?;
         let outcome = run::on_gpu(rung, settings, gpu, Some(Effort::Run))?;
         if !outcome.verification.ok() {
             let why = format!(

@@ -1,4 +1,4 @@
-//! The measurements of all contestants in one regime: under sustained load, or with rests.
+//! The measurements of all contestants in one regime: under sustained load, or with idle time between samples.
 use gpu::{Samples, Telemetry, Timing};
 use serde::{Deserialize, Serialize};
 
@@ -16,9 +16,9 @@ pub struct Regime {
     pub rest_ms: f64,
     /// The kernel first, then the baselines.
     pub contestants: Vec<Contest>,
-    /// The SM clock by the GPU's sensor, including rests: minimum, median, maximum.
+    /// The SM clock by the GPU's sensor, including idle time: minimum, median, maximum.
     pub sm_mhz: Option<[f64; 3]>,
-    /// Power, including rests: minimum, median, maximum.
+    /// Power, including idle time: minimum, median, maximum.
     pub power_watts: Option<[f64; 3]>,
 }
 

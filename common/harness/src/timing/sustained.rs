@@ -7,7 +7,7 @@ use super::regime::Regime;
 use crate::bench::Effort;
 use crate::{Result, Size};
 
-/// The measurements without rests.
+/// The measurements without idle time between samples.
 pub struct Sustained {
     /// A first look at the times, with one launch per sample.
     pub rough: Vec<Samples>,

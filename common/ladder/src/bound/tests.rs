@@ -14,7 +14,7 @@ fn line(rung: &str, predicted: f64, measured: Option<f64>) -> Line {
 }
 
 #[test]
-fn what_was_measured_is_found_by_rung_and_size() {
+fn measurements_are_found_by_rung_and_size() {
     let sizes = vec![right("64x64x64", "", [2.0, 0.25]), wrong("32x32x32")];
     let record = Record::new(vec![bench("04_mma", sizes)]).expect("a record");
     let of = |rung, size| measured(&record, rung, size);
@@ -24,7 +24,7 @@ fn what_was_measured_is_found_by_rung_and_size() {
 }
 
 #[test]
-fn counters_stand_beside_bound_and_time() {
+fn the_table_has_counters_beside_bound_and_time() {
     let counts = |wavefronts, sectors| Counts {
         wavefronts,
         sectors,
@@ -45,7 +45,7 @@ fn counters_stand_beside_bound_and_time() {
 }
 
 #[test]
-fn the_table_sets_measured_beside_predicted() {
+fn the_table_compares_measured_with_predicted() {
     let lines = [
         line("04_mma", 125.0, Some(100.0)),
         line("05_swizzle", 500.0, Some(300.0)),

@@ -23,7 +23,7 @@ const CSV: &str = "clock.csv";
 pub struct Arguments {
     /// The rungs, by number or name [default: all]
     rungs: Vec<String>,
-    /// Cubes of these sizes
+    /// The sizes, each of them M, N and K
     #[arg(long, value_delimiter = ',', default_values_t = [1024, 2048, 4096, 8192])]
     sizes: Vec<u32>,
     /// A record of `cargo ladder bench` on a card whose SMs counted their clocks [default: results/h200]
@@ -62,9 +62,9 @@ struct Line {
     /// The same from list-scheduled PTX, as on a machine without ptxas.
     from_ptx: Result<Guess, String>,
     measured: f64,
-    /// The clock that the SMs counted, at which both are.
+    /// The SM clock of both, as the SMs counted it.
     sm_mhz: f64,
-    /// The stall reason that ncu sampled most often, if it was asked.
+    /// The stall reason that ncu sampled most often, if it was recorded.
     sampled: Option<String>,
 }
 
@@ -383,7 +383,8 @@ fn table(lines: &[Line]) -> String {
     text
 }
 
-/// Pairs of rungs at a size whose times differ by more than 5%: those that are predicted in their order, and all.
+/// Of the pairs of rungs whose times at a size differ by more than 5%: how many are predicted in the right order, and how
+/// many there are.
 fn ordered(lines: &[Line]) -> (usize, usize) {
     let (mut right, mut pairs) = (0, 0);
     for (index, one) in lines.iter().enumerate() {

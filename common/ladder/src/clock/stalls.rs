@@ -19,8 +19,7 @@ struct Row {
     reason: String,
 }
 
-/// Of reasons with what each takes of the warps' clocks, the one that takes most; none if warps never wait. A name may come
-/// more than once.
+/// The reason that takes most of the warps' clocks; none if warps never wait. A name may occur more than once.
 pub fn most<'a>(reasons: impl Iterator<Item = (&'a str, f64)>) -> Option<&'a str> {
     let mut sums = BTreeMap::<&str, f64>::new();
     for (name, clocks) in reasons.filter(|(name, _)| !NO_WAIT.contains(name)) {

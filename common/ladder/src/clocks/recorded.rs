@@ -38,7 +38,7 @@ pub struct Recorded {
     pub needed: Needed,
     /// The fraction of all clocks in which the tensor cores are busy, in percent, if `wgmma` multiplies.
     busy_percent: f64,
-    /// How many percent fewer clocks a step takes, with its share of everything else, than in the previous log.
+    /// By how many percent a step, with its share of everything else, takes fewer clocks than in the previous log.
     fewer_percent: Option<f64>,
     /// The pause minus the step that the tensor cores still multiply in it.
     idle_in_a_pause: Option<f64>,

@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_fill_says_what_is() {
+    fn an_unknown_fill_lists_the_known_ones() {
         let error = |element, text| filled(element, text, 3).expect_err(text);
         assert!(error(Element::F32, "random").contains("is not a fill; use zeros"));
         assert!(error(Element::F32, "").contains("is not a fill"));

@@ -40,7 +40,7 @@ pub fn place(
     let params = &program.params;
     if given.len() != params.len() {
         bail!(
-            "{} takes {} and was given {}:{}",
+            "{} takes {}, but was given {}:{}",
             program.kernel.name,
             plural(params.len() as u64, "argument"),
             given.len(),
@@ -146,7 +146,7 @@ pub fn write_symbol(
         .map_err(|why| anyhow!("{}: {why}", symbol.name))?;
     if array.bytes.len() != bytes {
         bail!(
-            "{} has {}, and {} were given",
+            "{} has {}, but {} were given",
             symbol.name,
             plural(bytes as u64, "byte"),
             array.bytes.len()

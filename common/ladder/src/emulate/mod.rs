@@ -39,8 +39,8 @@ use emulator::{Card, Finding, Limits, Options};
 use harness::measured::{self, Measured};
 use harness::metrics;
 use harness::{
-    AnyLaunch, Bytes, Device, Function, LaunchConfig, Need, Prediction, Target, Wanted, Wish,
-    explained,
+    AnyLaunch, Bytes, Device, Function, LaunchConfig, Need, PredictOptions, Prediction, Target,
+    Wanted, explained,
 };
 use owo_colors::OwoColorize;
 
@@ -77,7 +77,7 @@ pub struct Arguments {
     /// With --time, predict from list-scheduled PTX, as on a machine without ptxas: less exact
     #[arg(long, requires = "time")]
     from_ptx: bool,
-    /// With --time, another constant of the card, such as latency.dram=900, or mhz=1300: the SM clock of a card at its power limit
+    /// With --time, replace a constant of the card, such as latency.dram=900, or its SM clock, mhz=1300
     #[arg(long = "set", value_name = "NAME=VALUE", requires = "time", value_parser = harness::constant)]
     constants: Vec<(String, f64)>,
     #[command(flatten)]
@@ -198,7 +198,7 @@ impl Chosen {
             args: &ready.placed.args,
             memory: buffers.map(|held| held.before.bytes.len() as u64).sum(),
             constants: &arguments.constants,
-            wish: Wish {
+            options: PredictOptions {
                 spans: arguments.timeline.is_some(),
                 from_ptx: arguments.from_ptx,
             },

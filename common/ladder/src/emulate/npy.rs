@@ -1,5 +1,5 @@
 //! NumPy's `.npy` files: a type, a shape and the numbers. They are not read by the crate `npyz`, which panics if a
-//! shape overflows and allocates whatever length a header states: see ARCHITECTURE.md, "Libraries that were weighed".
+//! shape overflows and allocates whatever length a header states: see ARCHITECTURE.md, "Libraries that were considered".
 use super::element::Element;
 
 /// The magic number of a file.

@@ -93,7 +93,7 @@ impl MapSpec {
             Some(strides) if strides.len() == outer => strides.clone(),
             Some(strides) => {
                 return Err(format!(
-                    "a tensor of {} dimensions has {outer} strides, from the outermost on, and {} were given",
+                    "a tensor of {} dimensions has {outer} strides, from the outermost on, but {} were given",
                     shape.len(),
                     strides.len()
                 ));

@@ -124,20 +124,20 @@ fn feed(rounds: u64, seed: u64) {
 }
 
 #[test]
-fn changed_sources_come_back() {
+fn changed_sources_terminate() {
     feed(300, 1);
 }
 
 /// Runs for minutes.
 #[test]
 #[ignore = "takes minutes"]
-fn many_changed_sources_come_back() {
+fn many_changed_sources_terminate() {
     feed(100_000, 2);
 }
 
 /// Words of launches and arrays, with random bytes changed.
 #[test]
-fn changed_words_and_arrays_come_back() {
+fn changed_words_and_arrays_terminate() {
     let words = "f32[4096]=normal:7\nbf16[64,2]=uniform(-1,1)\nu8[2x3]=1,2,3,4,5,6\na.npy\nf16=a.npy\nf16=0.5\nhex:00 ff\n@0\nnull\n-0x1f\n1e-3\n\
         // cargo ladder emulate: --kernel 'a<b, 4>' --grid 8,2 --arg 'f32[4]=iota' --symbol a=f32=1 --expect 1=c.npy --tolerance 1e-3,0\n";
     let array = super::npy::write(&super::npy::Array {

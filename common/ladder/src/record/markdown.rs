@@ -15,8 +15,8 @@ pub fn markdown(record: &Record, plots: &[(&str, String)]) -> String {
     let mut text = format!(
         "# {}\n\nDriver {}, CUDA {}, cuBLAS {}, power limit {}; commit {}, {}. Clocks, power and every sample\n\
          are in bench.json.\n\nTFLOP/s at the median, and the kernel's speed beside each baseline, interleaved in one process.\n\
-         Where a clock has a fraction of the tensor cores beside it, the SMs counted it while the kernel ran. Elsewhere it is a\n\
-         sensor's median, up to an eighth higher, and in the cool regime that of the rests.\n",
+         Where a clock has a fraction of the tensor cores beside it, the SMs counted it while the kernel ran. Elsewhere it is the\n\
+         median of a sensor's readings, which are up to an eighth too high and, in the cool regime, mostly of an idle GPU.\n",
         gpu.name,
         or_unknown(&gpu.driver),
         gpu.cuda,
@@ -60,8 +60,8 @@ pub fn markdown(record: &Record, plots: &[(&str, String)]) -> String {
     if record.runs().any(|(_, run)| is_cool(run)) {
         let table = table(record, Regime::Cool, |_, run| is_cool(run));
         text += &format!(
-            "\n## Cool\n\nThe same with rests between the samples, so that the card is cool and below its power limit when each\n\
-             begins. Watts are a sensor's and include the rests.\n\n{table}"
+            "\n## Cool\n\nThe same with idle time between the samples, so that the card is cool and below its power limit when each\n\
+             begins. Watts are a sensor's and include idle time.\n\n{table}"
         );
     }
     text

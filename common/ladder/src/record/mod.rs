@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn the_table_has_a_line_a_size() {
+    fn the_table_has_a_line_per_size() {
         assert_eq!(
             record().table(),
             "| rung     | size           | TFLOP/s | of cuBLAS f16 | of the tensor cores | SM MHz |    W |\n\
@@ -345,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn a_prediction_stands_beside_what_was_measured() {
+    fn a_prediction_is_beside_its_measurement() {
         let [small, large] = ["1024x1024x1024", "4096x4096x4096"];
         let of = |rung, kernel: [f64; 2]| {
             let sizes = [(small, kernel[0]), (large, kernel[1])];
@@ -399,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn the_csv_has_a_line_a_contestant() {
+    fn the_csv_has_a_line_per_contestant() {
         let record = Record::new(vec![bench(
             "06",
             vec![right("512x512x512", "64x128", [2.0, 0.5])],

@@ -42,7 +42,7 @@ pub struct Time {
     pub launches_per_sample: u64,
     /// The kernel first, then the baselines.
     pub contestants: Vec<Contest>,
-    /// The same with rests between the samples; missing in older records.
+    /// The same with idle time between the samples; missing in older records.
     #[serde(default)]
     pub cool: Option<harness::Regime>,
 }
@@ -52,7 +52,7 @@ pub struct Time {
 pub enum Regime {
     /// Sample after sample, at the card's power limit.
     Sustained,
-    /// With rests, so that the card is below its power limit when a sample begins.
+    /// With idle time, so that the card is below its power limit when a sample begins.
     Cool,
 }
 
@@ -79,8 +79,8 @@ impl Figures<'_> {
         speeds.into_iter().flatten().min_by(f64::total_cmp)
     }
 
-    /// The SMs' clock while the kernel ran, in MHz: counted by the SMs, or in older records the sensor's, which
-    /// covers all contestants and the rests between them.
+    /// The SMs' clock while the kernel ran, in MHz, as the SMs counted it. Older records have only the sensor's, which
+    /// covers all contestants and the idle time between samples.
     pub fn kernel_mhz(&self) -> Option<f64> {
         let counted = self.contestants.first()?.sm_mhz;
         counted.or(self.sm_mhz.map(|[_, median, _]| median))

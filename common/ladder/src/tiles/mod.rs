@@ -28,7 +28,7 @@ pub struct Arguments {
     /// Which GPU: gpu or gpu:N
     #[arg(long, default_value = "gpu")]
     device: String,
-    /// Time nothing and need no GPU: check that the choices are the fastest recorded in these folders, or in results/
+    /// Time nothing, without a GPU: check that the rungs select the fastest tiles recorded in these folders, or in results/
     #[arg(long, value_name = "DIR", num_args = 0.., conflicts_with_all = ["sizes", "rungs", "out", "device"])]
     check: Option<Vec<PathBuf>>,
 }

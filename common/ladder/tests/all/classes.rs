@@ -51,7 +51,7 @@ fn grades(class: &Path) -> Vec<Vec<String>> {
 }
 
 #[test]
-fn everybody_has_a_grade_whatever_others_handed_in() {
+fn every_student_has_a_grade_whatever_others_submit() {
     let class = class();
     let output = ladder(&["--class"], &[&assignment(), class.path()]);
     assert!(output.status.success(), "{}", text(&output.stderr));
@@ -148,7 +148,7 @@ fn what_is_wrong_for_everybody_leaves_old_grades_alone() {
 }
 
 #[test]
-fn one_bad_folder_stops_nobody() {
+fn one_bad_folder_does_not_stop_the_others() {
     let class = class();
     fs::create_dir(class.path().join("-bob/grade.json")).expect("a folder");
     let output = ladder(&["--class"], &[&assignment(), class.path()]);

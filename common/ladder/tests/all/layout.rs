@@ -341,7 +341,7 @@ fn banks_costs_each_row_and_names_the_bad_ones() {
     let output = ladder(&["banks", &headless]);
     assert_eq!(output.status.code(), Some(2));
     assert!(
-        text(&output.stderr).contains("names no column op"),
+        text(&output.stderr).contains("there is no column op"),
         "{}",
         text(&output.stderr)
     );

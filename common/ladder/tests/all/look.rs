@@ -97,7 +97,7 @@ fn registers_of_a_lane() {
 }
 
 #[test]
-fn what_cannot_be_shown_is_said() {
+fn what_cannot_be_shown_is_reported() {
     let barrier = line("bar.sync");
     for (arguments, says) in [
         (
@@ -114,7 +114,7 @@ fn what_cannot_be_shown_is_said() {
         ),
         (
             &["--show", "tile", "--at", &barrier, "--execution", "2"],
-            "no warp of block (0,0,0) comes to execution 2",
+            "no warp of block (0,0,0) reaches execution 2",
         ),
         (
             &["--show", "tile", "--at", &barrier, "--block-index", "9"],

@@ -54,7 +54,7 @@ fn committed_tables_and_plots_are_what_bench_json_gives() {
 }
 
 #[test]
-fn what_is_stale_is_named_and_made_anew() {
+fn stale_files_are_named_and_regenerated() {
     let folder = copy();
     let path = folder.path().to_str().expect("text");
     let svg = folder.path().join("rungs.svg");

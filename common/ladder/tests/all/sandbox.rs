@@ -187,7 +187,7 @@ fn no_spelling_of_an_include_shows_a_file() {
 /// Files that exist on every machine, and the text that a compilation outside the sandbox reveals of them.
 #[test]
 #[cfg(target_os = "linux")]
-fn nothing_is_told_of_the_machine() {
+fn nothing_about_the_machine_is_revealed() {
     let Some(locked) = locked(Limits::default()) else {
         return;
     };
@@ -477,7 +477,7 @@ fn headers_are_there() {
 /// A program that answers nothing, or answers wrongly, gets nothing compiled.
 #[test]
 #[cfg(unix)]
-fn another_program_is_no_lock() {
+fn another_program_does_not_count_as_a_lock() {
     for program in [
         "/bin/true",
         "/bin/echo",

@@ -143,7 +143,7 @@ fn a_bench_times_all_and_says_what_remains() {
 }
 
 #[test]
-fn what_cannot_be_timed_is_left_away_and_said() {
+fn what_cannot_be_timed_is_omitted_and_reported() {
     let house = House::new();
     house.write("fails", "2048x2048x2048\n");
     let (code, _, err) = told(&house.ladder(&["bench"]));

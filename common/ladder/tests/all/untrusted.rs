@@ -282,7 +282,7 @@ fn hostile() -> Vec<(&'static str, String, &'static str)> {
 }
 
 #[test]
-fn whatever_is_handed_in_ends_with_a_grade() {
+fn every_submission_ends_with_a_grade() {
     if skipped() {
         return;
     }
@@ -338,7 +338,7 @@ fn a_link_to_a_file_of_the_teachers_is_not_read() {
 
 /// A whole class with one attacker.
 #[test]
-fn a_class_of_strangers_is_compiled_behind_the_lock() {
+fn an_untrusted_class_is_compiled_in_the_sandbox() {
     if skipped() {
         return;
     }

@@ -176,7 +176,7 @@ fn a_kernel_is_launched_again_when_it_is_saved() {
 /// A hidden launch reveals only whether it passed, and its tile: with another secret, whose sizes and numbers differ,
 /// all output is the same.
 #[test]
-fn a_hidden_launch_is_not_told() {
+fn a_hidden_launch_is_not_revealed() {
     if !has_nvrtc() {
         return;
     }

@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn an_element_has_one_place_a_copy() {
+    fn an_element_has_one_place_per_copy() {
         let layout = AxisLayout::parse("S[(32, 4) : (1@TLane, 1@TCol)] + R[4 : 32@TLane]")
             .expect("a layout");
         let places = layout.positions(5 * 4 + 3);

@@ -35,7 +35,7 @@ static_assert(BK % PANEL == 0, "a step along K is whole panels of A");
 
 struct alignas(64) TensorMap { unsigned char opaque[128]; };
 
-// ---- mbarrier: a phase completes when all arrivals and all expected bytes have come ----
+// ---- mbarrier: a phase completes when all arrivals and all expected bytes have arrived ----
 
 __device__ unsigned address(const void* shared) { return (unsigned)__cvta_generic_to_shared(shared); }
 

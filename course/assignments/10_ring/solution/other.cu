@@ -43,7 +43,7 @@ struct alignas(64) TensorMap { unsigned char opaque[128]; };
 
 __device__ unsigned address(const void* shared) { return (unsigned)__cvta_generic_to_shared(shared); }
 
-// ---- mbarrier: a phase completes when all arrivals and all expected bytes have come ----
+// ---- mbarrier: a phase completes when all arrivals and all expected bytes have arrived ----
 
 __device__ void mbarrier_init(unsigned long long* barrier, int arrivals)
 {

@@ -26,7 +26,7 @@ pub struct Arguments {
     /// Put the teacher's secret into the zips, which then must not be given to students
     #[arg(long, value_name = "FILE", requires = "gradescope")]
     secret: Option<PathBuf>,
-    /// The Linux x86-64 `ladder` for the zips, if this one is not
+    /// A `ladder` for Linux on x86-64 to put into the zips, if this one is for another platform
     #[arg(long, value_name = "FILE", requires = "gradescope")]
     ladder: Option<PathBuf>,
 }
@@ -64,7 +64,7 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
         );
     }
     anstream::println!(
-        "{} {}: {} files for students, without a solution; commit all of it",
+        "{} {}: {} files for students, without solutions; commit all of them",
         "wrote".green(),
         out.display(),
         students.files().count()

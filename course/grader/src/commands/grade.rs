@@ -30,7 +30,7 @@ pub struct Arguments {
     /// Grade every folder in this one, each named after a student; writes grades.csv, and a grade.json for each
     #[arg(long, value_name = "DIR", conflicts_with_all = ["submission", "regrade", "student", "json"])]
     class: Option<PathBuf>,
-    /// Grade a class again and list whose grades changed, and why
+    /// Grade a class again, and list whose grades have changed and why
     #[arg(long, value_name = "DIR", conflicts_with_all = ["submission", "student", "json"])]
     regrade: Option<PathBuf>,
     /// Grade whenever the file is saved, and show what changed; keys: h hint, a all tiles, p profile, q quit

@@ -93,7 +93,7 @@ pub fn questions(seed: u64, number: u32) -> Result<Vec<Question>> {
             repeated += 1;
             ensure!(
                 repeated < 1000,
-                "there are not {number} different questions"
+                "there are fewer than {number} different questions"
             );
         }
     }

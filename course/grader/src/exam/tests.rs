@@ -60,7 +60,7 @@ fn no_number_is_right_everywhere() {
 
 /// Explanations name lanes, rows and banks; the conclusion is left to the student.
 #[test]
-fn reasons_tell_no_count() {
+fn reasons_reveal_no_count() {
     for question in (0..30).flat_map(|seed| exam(seed, 20)) {
         let reason = question.reason();
         for (count, number) in question.answers() {

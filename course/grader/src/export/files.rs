@@ -129,7 +129,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn answers_and_what_lies_about_stay() {
+    fn answers_and_other_files_stay() {
         for path in [
             "common/emulator/src/lib.rs",
             "course/grader/src/export/templates/run_autograder",

@@ -20,7 +20,7 @@ impl Program {
                 env::current_exe().context("cannot find this executable's file")?
             }
             None => bail!(
-                "Gradescope runs Linux on x86-64, and this is another system: name a `ladder` that was built there"
+                "Gradescope runs Linux on x86-64, but this system is another one: name a `ladder` that was built there"
             ),
         };
         let bytes = fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_newest_glibc_is_told() {
+    fn the_newest_glibc_is_reported() {
         let mut bytes = b"\x7fELF\x02\x01".to_vec();
         bytes.resize(18, 0);
         bytes.extend([62, 0]);

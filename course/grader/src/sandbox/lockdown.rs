@@ -32,15 +32,15 @@ impl Lock {
             .count();
         ensure!(
             threads == 1,
-            "{threads} threads run before the lock is taken"
+            "{threads} threads are running, but the lock must be taken before others start"
         );
-        no_files().with_context(|| format!("landlock is not available; {REMEDY}"))?;
+        deny_files().with_context(|| format!("landlock is not available; {REMEDY}"))?;
         ensure!(
             denied(fs::read_dir("/")) && denied(fs::File::open("/proc/self/exe")),
             "landlock is enabled, but files can be opened; {REMEDY}"
         );
-        bounded(limits).context("resource limits cannot be set")?;
-        few_calls().with_context(|| format!("seccomp is not available; {REMEDY}"))?;
+        limit_resources(limits).context("resource limits cannot be set")?;
+        deny_calls().with_context(|| format!("seccomp is not available; {REMEDY}"))?;
         ensure!(
             fs::metadata("/").is_err(),
             "seccomp is enabled, but files can be examined; {REMEDY}"
@@ -52,7 +52,7 @@ impl Lock {
 /// Proof that this process and its children can write to one folder only and read only a few.
 pub struct ToolsLock(());
 
-/// System libraries, and what a program opens as empty input.
+/// System libraries, and the file that programs open as empty input.
 const SYSTEM: [&str; 5] = ["/usr", "/lib", "/lib64", "/etc/ld.so.cache", "/dev/null"];
 
 /// The size limit of a written file: a kernel's machine code has some hundred KiB.
@@ -99,7 +99,7 @@ fn denied<T>(tried: std::io::Result<T>) -> bool {
 
 /// Denies opening, executing, creating and removing files everywhere. Every landlock version can do this, so it is
 /// required; restrictions of newer versions are used if available.
-fn no_files() -> Result<()> {
+fn deny_files() -> Result<()> {
     enforce(ruleset()?)
 }
 
@@ -123,7 +123,7 @@ fn enforce(ruleset: RulesetCreated) -> Result<()> {
     Ok(())
 }
 
-fn bounded(limits: Limits) -> Result<()> {
+fn limit_resources(limits: Limits) -> Result<()> {
     let seconds = u64::from(limits.seconds);
     let bytes = u64::from(limits.mebibytes) << 20;
     set_limits(&[
@@ -150,7 +150,7 @@ fn set_limits(limits: &[(Resource, u64, u64)]) -> Result<()> {
 }
 
 /// All other calls fail with "no such file", which a compiler knows how to report.
-fn few_calls() -> Result<()> {
+fn deny_calls() -> Result<()> {
     let mut rules: std::collections::BTreeMap<i64, Vec<SeccompRule>> =
         ALLOWED.iter().map(|&call| (call, Vec::new())).collect();
     // NVRTC raises its own stack limit, and no other.
@@ -169,7 +169,7 @@ fn few_calls() -> Result<()> {
     Ok(apply_filter_all_threads(&filter)?)
 }
 
-/// Calls for memory, time, open pipes, and exit.
+/// Calls for memory, time and open pipes, and to exit.
 const ALLOWED: &[i64] = &[
     libc::SYS_read,
     libc::SYS_write,

@@ -3,7 +3,7 @@ use std::os::unix::process::ExitStatusExt;
 use super::*;
 
 #[test]
-fn who_was_killed_may_have_run_out_of_memory() {
+fn a_killed_process_may_have_run_out_of_memory() {
     let sandboxed = Sandboxed {
         program: PathBuf::new(),
         arguments: Vec::new(),

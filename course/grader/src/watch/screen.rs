@@ -28,7 +28,7 @@ pub struct Line {
 /// Complaints after the first that are named.
 const NAMED: usize = 4;
 
-/// The narrowest window that the layout is made for; in a narrower one lines are truncated.
+/// The narrowest window that the layout supports; in a narrower one lines are truncated.
 const NARROWEST: usize = 20;
 
 /// The last line of the window.
@@ -50,7 +50,7 @@ pub fn lines(state: &State, width: usize) -> Vec<Line> {
     page.lines
 }
 
-/// What is new to a reader who has seen everything shown before; of a run that has just begun, only that it has.
+/// What changed since the last screen. While a run has only begun, that is a single line.
 pub fn news(state: &State, width: usize) -> Vec<Line> {
     let has_begun = state.progress == Progress::Public && state.report.is_some();
     match has_begun && state.view == View::Main {
@@ -209,7 +209,7 @@ fn changes(state: &State, page: &mut Page) {
     };
     page.blank();
     if changes.is_empty() {
-        page.text(Tone::Quiet, "nothing else is right or wrong than before");
+        page.text(Tone::Quiet, "no item has changed between right and wrong");
     }
     for (tone, word, names) in [
         (Tone::Right, "newly right", &changes.right),
@@ -292,7 +292,7 @@ fn tiles(state: &State, page: &mut Page) {
         let (tone, words) = match (launch.right, launch.clean) {
             (None, _) => (Tone::Quiet, "not launched"),
             (Some(true), true) => (Tone::Right, "right"),
-            (Some(true), false) => (Tone::Wrong, "C is right, and the sanitizer finds something"),
+            (Some(true), false) => (Tone::Wrong, "C is right, but the sanitizer finds something"),
             (Some(false), true) => (Tone::Wrong, "C is wrong"),
             (Some(false), false) => (
                 Tone::Wrong,
@@ -325,16 +325,16 @@ fn keys(page: &mut Page) {
         "h      the next of three hints: a question, the mechanism, all but the code",
         "a      all launches, with their tiles; again: back",
         "p      the profile of the line at fault, at a public size; again: back",
-        "j, k   down and up, and so do the arrows",
-        "?      this; again: back",
-        "q      quit, and so does Ctrl-C",
+        "j, k   down and up, like the arrow keys",
+        "?      these keys; again: back",
+        "q      quit, like Ctrl-C",
     ] {
         page.text(Tone::Plain, text);
     }
     page.blank();
     page.text(
         Tone::Plain,
-        "Whenever the kernel or its prediction.toml is saved, the public sizes are launched again, and the others behind them.",
+        "Whenever the kernel or its prediction.toml is saved, the public sizes are launched again, then the others.",
     );
 }
 

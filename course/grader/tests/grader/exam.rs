@@ -238,7 +238,7 @@ fn every_mutation_gets_its_points() {
 }
 
 #[test]
-fn names_that_no_question_has_are_told() {
+fn unknown_names_are_reported() {
     let first = public()[0].key.clone();
     let misspelt = key().replacen(&format!("[{first}]"), "[another]", 1);
     let grade = graded(misspelt.as_bytes(), None);
@@ -268,7 +268,7 @@ fn another_sheet_is_refused() {
 }
 
 #[test]
-fn everybody_has_questions_of_their_own() {
+fn every_student_has_different_questions() {
     let secret: &[u8] = b"a secret of the tests";
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();

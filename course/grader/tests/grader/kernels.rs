@@ -260,7 +260,7 @@ fn a_grade_is_the_same_again_and_names_what_it_rests_on() {
 /// Only success and tile are disclosed for a hidden launch: another secret, with different sizes and numbers, gives the
 /// same text.
 #[test]
-fn hidden_launches_are_not_told() {
+fn hidden_launches_are_not_revealed() {
     if !has_nvrtc() {
         return;
     }

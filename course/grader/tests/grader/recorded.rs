@@ -125,7 +125,7 @@ pub fn check(shown: &[String], rows: &[Vec<String>]) {
 }
 
 #[test]
-fn complaints_are_told_without_code() {
+fn complaints_are_shown_without_code() {
     assert_eq!(
         short("line 7: C[i] = x;\n  st.global: 4 sectors\n  and more"),
         "line 7: st.global: 4 sectors; and more"

@@ -115,7 +115,7 @@ fn message(panic: &(dyn Any + Send)) -> &str {
 
 #[test]
 #[should_panic(expected = "the second of them")]
-fn panics_on_other_cores_are_told() {
+fn panics_on_other_cores_are_reported() {
     on_all_cores(&[1, 2], |number| {
         assert!(*number != 2, "the second of them")
     });

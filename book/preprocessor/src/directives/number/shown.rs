@@ -10,7 +10,6 @@ use crate::directives::options;
 pub struct Format {
     /// Significant digits; the others become zeros.
     digits: Option<i32>,
-    /// Decimals.
     decimals: Option<usize>,
     /// Whether a fraction is shown as a percentage.
     percent: bool,
@@ -37,7 +36,7 @@ impl Format {
         let percent = options::value(options, "as");
         ensure!(
             percent.is_none_or(|word| word == "percent"),
-            "a fraction can be shown `| as percent`, and as nothing else"
+            "a fraction can only be shown `| as percent`"
         );
         Ok(Self {
             digits: count("digits", 1)?,

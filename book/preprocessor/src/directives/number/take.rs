@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_number_is_found_or_it_is_said_why_not() {
+    fn a_number_is_found_or_the_error_says_why_not() {
         let json = r#"{"a": {"b": 7, "c": "1,024", "d": []}}"#;
         let in_json =
             |pointer| Take::new(Some(pointer), None, (None, None)).and_then(|t| t.number(json));
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cell_is_in_the_only_row_that_begins_so() {
+    fn a_cell_is_in_the_only_row_that_begins_with_the_name() {
         let csv = "rung,tile,clocks\n04,,7\n08,128x96,8\n08,128x128,9\n";
         let markdown =
             "| rung | tile    | clocks |\n| --- | --- | ---: |\n| 08 | 128x128 | 1,024 |\n";

@@ -13,8 +13,8 @@ use parallel::{Budget, Ran, parallel};
 
 use super::global_check::PreviousGrid;
 use super::machine::Machine;
+use super::more_launches;
 use super::occupancy;
-use super::rehearse;
 use super::validate_launch::validate;
 use crate::Error;
 use crate::finding::{Finding, Findings};
@@ -77,7 +77,7 @@ pub(crate) fn run(request: &Request<'_>, memory: &mut Memory) -> Result<Launched
             writes: writes.allocations(),
         };
         if !fatal {
-            let more = rehearse::rerun(request, &validated, memory, &writes);
+            let more = more_launches::rerun(request, &validated, memory, &writes);
             // If both launches find the same mistake, the first launch's finding is kept.
             more.into_iter()
                 .for_each(|finding| findings.add_new(finding));

@@ -26,7 +26,7 @@ pub struct Look {
     /// Show this variable in shared memory, as it is when the last warp reaches the line of --at
     #[arg(long, value_name = "SYMBOL", requires = "at", conflicts_with_all = ["profile", "sanitize", "csv", "json", "time"])]
     pub show: Option<String>,
-    /// Show the operands of the matrix instructions, loads and stores of the line of --at, for one lane
+    /// Show the operands of one lane at the matrix instructions, loads and stores of the line of --at
     #[arg(long, requires = "at", conflicts_with_all = ["profile", "sanitize", "csv", "json", "time"])]
     pub show_registers: bool,
     /// A line of the source, or of the PTX if there is no source
@@ -186,7 +186,7 @@ impl Look {
     fn nothing(&self) -> anyhow::Error {
         let [x, y, z] = self.block_index;
         anyhow!(
-            "no warp of block ({x},{y},{z}) comes to {}: is there such a block, and is the line executed so often?",
+            "no warp of block ({x},{y},{z}) reaches {}: does the block exist, and does it execute the line that often?",
             self.moment()
         )
     }

@@ -136,7 +136,7 @@ fn mapping(look: &Look, rows: usize, row_bytes: usize) -> Result<Option<Mapping>
     };
     ensure!(
         row_bytes.is_multiple_of(UNIT),
-        "--swizzle moves units of {UNIT} bytes, and a row has {row_bytes} bytes: --shape says how many elements"
+        "--swizzle moves units of {UNIT} bytes, but a row has {row_bytes} bytes: --shape says how many elements"
     );
     let shape = Shape {
         rows: u32::try_from(rows)?,

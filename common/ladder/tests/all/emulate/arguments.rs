@@ -2,7 +2,7 @@
 use super::{Folder, PTX, SAXPY, json, said};
 
 #[test]
-fn values_are_passed_as_their_parameters_want_them() {
+fn values_are_passed_as_their_parameters_require() {
     let folder = Folder::new();
     let file = folder.write("k.ptx", PTX);
     let words = [
@@ -55,11 +55,11 @@ fn what_does_not_fit_is_refused_with_the_remedy() {
         ),
         (
             saxpy(10, &[]),
-            "saxpy takes 4 arguments and was given 2:\n  parameter 0 (n, `int`), an integer of 4 bytes",
+            "saxpy takes 4 arguments, but was given 2:\n  parameter 0 (n, `int`), an integer of 4 bytes",
         ),
         (
             saxpy(14, &["--arg", "3"]),
-            "saxpy takes 4 arguments and was given 5",
+            "saxpy takes 4 arguments, but was given 5",
         ),
         (
             saxpy(12, &["--arg", "7"]),
@@ -104,7 +104,7 @@ fn what_does_not_fit_is_refused_with_the_remedy() {
         ),
         (
             saxpy(14, &["--symbol", "offset=f32[2]=1"]),
-            "offset has 4 bytes, and 8 were given",
+            "offset has 4 bytes, but 8 were given",
         ),
         (
             saxpy(14, &["--block", "2000"]),
