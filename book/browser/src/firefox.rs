@@ -135,7 +135,7 @@ impl Firefox {
     /// Waits until an expression becomes true.
     ///
     /// # Errors
-    /// If it does not become true within ten seconds.
+    /// If it does not become true within 45 s.
     pub fn wait_until(&mut self, expression: &str) -> Result<()> {
         let waited = self.evaluate(&script::wait_until(expression));
         waited.with_context(|| expression.to_owned())?;

@@ -17,14 +17,6 @@ pub struct Appearance {
 }
 
 impl Appearance {
-    /// Desktop and phone, light and dark.
-    pub const ALL: [Self; 4] = [
-        Self::new(false, false),
-        Self::new(false, true),
-        Self::new(true, false),
-        Self::new(true, true),
-    ];
-
     /// With motion.
     pub const fn new(phone: bool, dark: bool) -> Self {
         Self {
@@ -279,7 +271,7 @@ impl<'a> Page<'a> {
     /// Waits until an expression becomes true.
     ///
     /// # Errors
-    /// If it does not become true within ten seconds.
+    /// If it does not become true within 45 s.
     pub fn wait_until(&mut self, expression: &str) -> Result<()> {
         self.evaluate(&script::wait_until(expression))
             .with_context(|| expression.to_string())?;
