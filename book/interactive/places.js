@@ -35,6 +35,9 @@
     };
   }
 
+  /** What a formula that moves the units of a tile computes. */
+  const formulaLabel = (unit) => [`Where in its row the ${unit} in row `, h("code", {}, "row"), " and column ", h("code", {}, "col"), " is stored"];
+
   /** A link to a page with a state that differs from the page's defaults. */
   function link(page, state, defaults, text) {
     const different = Object.entries(state).filter(([name, value]) => String(value) !== String(defaults[name]));
@@ -89,5 +92,5 @@
     });
   }
 
-  Object.assign(globalThis.gemm, { places: { placeOf, link, servedOf, strip, lanes } });
+  Object.assign(globalThis.gemm, { places: { placeOf, formulaLabel, link, servedOf, strip, lanes } });
 })();

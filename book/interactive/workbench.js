@@ -420,7 +420,7 @@
           ? h("div", { class: "ia-row" },
               number("b", "B", 0, 8, "bits XORed"), number("m", "M", 0, 10, "low bits that stay"), number("s", "S", -10, 10, "places they travel"))
           : h("div", { class: "ia-row" },
-              h("label", { class: "ia-field ia-wide" }, h("span", {}, "The unit of its row that holds column col of row row"), box,
+              h("label", { class: "ia-field ia-wide" }, h("span", {}, places.formulaLabel("unit")), box,
                 h("small", { id: "ia-language" }, "| ^ & << >> + - * / % ( ), 12, 0x1f, 0b1100, row, col; as in C"))),
         packed,
         more(
