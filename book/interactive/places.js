@@ -58,15 +58,18 @@
     return null;
   }
 
-  /** The wavefronts of an access, one line each, with a mark for each bank and the lane that it serves. Clicks call `onPick`. */
-  function strip(access, { name, lane = null, onPick = null }) {
+  /**
+   * The wavefronts of an access, one line each, with a mark for each bank and the lane that it serves, coloured by `groupOf`. Clicks
+   * call `onPick`.
+   */
+  function strip(access, { name, lane = null, groupOf = (lane) => lane, onPick = null }) {
     const { phases, wavefronts } = access.table;
     const lines = phases.flatMap(({ number, passes }) => passes.map((words, pass) => h("div", { class: pass === 0 && number > 0 ? "fig-phase" : null },
       words.map((word) => {
         if (!word) return h("i");
         const [first, ...others] = word.lanes;
         const isHere = word.lanes.includes(lane);
-        return h("i", { class: `ia-g${first % 8} fig-on${isHere ? " fig-here" : ""}`, "data-lane": first },
+        return h("i", { class: `ia-g${groupOf(first) % 8} fig-on${isHere ? " fig-here" : ""}`, "data-lane": first },
           h("span", {}, others.length > 0 ? `${first}+` : first));
       }))));
     const busy = lines.length > 0 ? lines : [h("div", {}, range(32).map(() => h("i")))];
@@ -78,7 +81,8 @@
         if (mark && onPick) onPick(Number(mark.dataset.lane));
       },
     },
-    h("div", { class: "fig-banks", "aria-hidden": "true" }, range(32).map((bank) => h("small", {}, bank % 4 === 0 ? bank : ""))), busy);
+    h("div", { class: "fig-banks", "aria-hidden": "true" }, range(32).map((bank) => h("small", {}, bank === 0 ? "bank 0" : bank % 4 === 0 ? bank : ""))), busy,
+    onPick ? h("small", { class: "fig-narrow", "aria-hidden": "true" }, "Tap a mark to see its lane.") : null);
   }
 
   /** The lanes of a warp, one of them selected. `cell(lane)` is as in a grid. */
