@@ -405,7 +405,8 @@
             type: "button", "data-preset": text, "aria-pressed": String(state.map === text),
             onclick: () => refocused({ map: text }, `[data-preset="${text}"]`),
           }, h("code", {}, text)));
-      const packed = h("div", { class: "ia-presets", role: "group", "aria-label": "packed atoms" }, h("span", {}, "Packed atoms"),
+      // Packed atoms are introduced in the chapter that begins with one.
+      const packed = place.isChapter && place.usual.view !== "lines" ? "" : h("div", { class: "ia-presets", role: "group", "aria-label": "packed atoms" }, h("span", {}, "Packed atoms"),
         PACKED.map(([text, change]) => h("button", {
           type: "button", "data-packed": text, onclick: () => refocused(change, `[data-packed="${text}"]`),
         }, text)));
