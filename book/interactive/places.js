@@ -15,9 +15,9 @@
     const usual = { ...defaults, ...JSON.parse(start ?? "{}") };
     const isMine = () => !isChapter || ui.readState().figure === name;
     if (say) root.append(h("p", { class: "ia-say" }, say));
-    // mdBook turns pages with the arrows that move a slider or a cursor.
+    // mdBook turns pages with the arrows that move a slider or a cursor, and would after a click on a button.
     root.addEventListener("keydown", (event) => {
-      if (event.target.matches("input, select, textarea")) event.stopPropagation();
+      if (event.target.matches("input, select, textarea, button")) event.stopPropagation();
     });
     let isDrawn = false;
     return {

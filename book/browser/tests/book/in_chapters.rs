@@ -368,6 +368,8 @@ fn phases_merge_and_fall_apart() {
             .expect("the focus"),
         "more"
     );
+    // With it, an arrow does not turn the page.
+    page.press("ArrowRight").expect("a key");
     page.click("[data-step=less]").expect("a button");
     units[31] = 15;
     page.click(&format!("{figure} [name=bytes][value='8']"))
@@ -421,7 +423,7 @@ fn a_link_shows_the_figure_anywhere() {
     from_disk(&mut chromium, &links, |page, (within, wavefronts)| {
         let count = |page: &mut Page<'_>| strip(page, within).as_array().expect("lines").len();
         assert_eq!(count(page), wavefronts, "{within}");
-        let top = page.evaluate("(() => { const box = document.querySelector('.fig-strip').closest('[data-interactive]').getBoundingClientRect(); return box.top < innerHeight && box.bottom > 0; })()");
+        let top = page.evaluate("(() => { const box = document.querySelector('.fig-strip').closest('[data-interactive]').getBoundingClientRect(); return box.top >= document.querySelector('#mdbook-menu-bar').offsetHeight && box.top < innerHeight; })()");
         assert_eq!(top.expect("a place"), true, "{within} is not in view");
         page.evaluate("location.hash = '#another'")
             .expect("a heading");
