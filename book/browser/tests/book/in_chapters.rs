@@ -304,6 +304,8 @@ fn lanes_of_ldmatrix() {
         .expect("a page");
     page.click("[data-interactive=fragment] [name=operand][value=b]")
         .expect("operand B");
+    let same = page.text("[data-lane-says]").expect("words");
+    assert!(same.starts_with("Lane 10 holds"), "{same}");
     page.click("[data-part=matrix] td[data-row='3'][data-column='6']")
         .expect("an element");
     let of = native.ask(&json!({ "ask": "fragment", "shape": "m16n8k16", "operand": "b" }));
