@@ -39,6 +39,8 @@
 
   const holderOf = (fragment, row, column) => fragment.holders[row][column];
 
+  const within = (number, end) => Math.min(Math.max(number, 0), end - 1);
+
   /** Row and column of an element of a thread. */
   function elementAt(fragment, thread, element) {
     const [row, column] = fragment.at[thread][element];
@@ -65,7 +67,7 @@
   function windowOf(state, fragment) {
     const columns = Math.min(fragment.columns, MOST);
     const rows = fragment.kind === "wgmma" ? OF_A_WARP : fragment.rows;
-    const firstRow = Math.floor(Math.min(Math.max(state.row, 0), fragment.rows - 1) / rows) * rows;
+    const firstRow = Math.floor(within(state.row, fragment.rows) / rows) * rows;
     const first = Math.min(Math.floor(state.columns / MOST) * MOST, fragment.columns - 1);
     const shown = Math.min(columns, fragment.columns - first);
     const elements = range(fragment.elements).filter((element) => {
@@ -95,17 +97,25 @@
       draw();
     }
 
+    /** A change of the fragment in which the same lane stays selected, at its first element. */
+    function sameLane(change) {
+      const fragment = fragmentOf(ask, state);
+      const { thread } = holderOf(fragment, within(state.row, fragment.rows), within(state.col, fragment.columns));
+      const { row, column } = elementAt(fragmentOf(ask, { ...state, ...change }), thread % LANES, 0);
+      return { ...change, row, col: column, columns: 0 };
+    }
+
     function drawControls() {
       const options = [...MMA.map((name) => [name, `mma ${name}`]), ["wgmma", "wgmma m64nNk16"], ...MATRICES.map((name) => [name, name])];
       controls.replaceChildren(h("div", { class: "ia-row" },
         ui.selectField({
           name: "shape", label: "Instruction", options, value: state.shape,
-          onChange: (shape) => set({ shape, row: 0, col: 0, columns: 0 }, "[name=shape]"),
+          onChange: (shape) => set(sameLane({ shape }), "[name=shape]"),
         }),
         MMA.includes(state.shape)
           ? ui.choice({
               name: "operand", label: "Operand", value: state.operand, options: Object.keys(OPERANDS).map((name) => [name, OPERANDS[name]]),
-              onChange: (operand) => set({ operand, row: 0, col: 0 }, "[name=operand]:checked"),
+              onChange: (operand) => set(sameLane({ operand }), "[name=operand]:checked"),
             })
           : null,
         state.shape === "wgmma"
@@ -126,7 +136,7 @@
       const fragment = fragmentOf(ask, state);
       const view = windowOf(state, fragment);
       const at = {
-        row: Math.min(Math.max(state.row, 0), fragment.rows - 1),
+        row: within(state.row, fragment.rows),
         column: Math.min(Math.max(state.col, view.first), view.first + view.columns - 1),
       };
       place.write(urlState(fragment));
@@ -229,11 +239,12 @@
         ]),
         ...[said, address(fragment, at)].filter(Boolean),
         ...[pages(fragment, view)].filter(Boolean),
-        h("div", { class: "fig-sides" }, lanes, inTile(ask, state, fragment, lane, (lane) => {
+        h("div", { class: "fig-lanes" }, lanes, inTile(ask, state, fragment, lane, (lane) => {
           const { row, column } = elementAt(fragment, lane, 0);
           set({ row, col: column });
         })),
         laneSays(fragment, holder.thread, view),
+        h("p", { class: "ia-key" }, "In the matrix, 5.2 is element 2 of thread 5. In the registers, 5,2 is row 5, column 2."),
         h("div", { class: "ia-halves" }, matrix, threads),
         ui.command(commandOf(state)),
         ...(place.isChapter ? [places.link("fragment_explorer.html", urlState(fragment), DEFAULTS, "The same on a page of its own")] : []));
@@ -326,7 +337,7 @@
       h("p", { class: "ia-said", "aria-live": "polite" },
         `${count(table.wavefronts, "wavefront")}, the ideal is ${table.ideal}. `,
         served ? `The row that lane ${lane} names begins at byte ${offsets[lane]}, in bank ${served.bank}, and is read in wavefront ${served.wavefront + 1}.` : ""),
-      places.strip(access, { name: state.shape, lane, onPick }),
+      places.strip(access, { name: state.shape, lane, groupOf: (lane) => Math.floor(lane / 4), onPick }),
       h("p", { class: "ia-key" }, "A line is a wavefront, a column a bank, a number the lane that names the row."));
   }
 

@@ -17,9 +17,9 @@
     ["a stage of rung 09", 1, "w0,x32768,c16384,c8192,c8192,w0,x32768,c32768,w1"],
     ["too many bytes announced: hangs", 1, "x49152,c16384,c8192,c8192,w0"],
     ["too few announced: passes early, then hangs", 1, "x16384,c16384,w0,c8192,c8192,x16384,c16384,c8192,c8192,x16384,w0"],
-    ["empty, of rung 11", 2, "w1,a1,w0,a1,w0,a1,a1,w1"],
+    ["the empty barrier of rung 11", 2, "w1,a1,w0,a1,w0,a1,a1,w1"],
     ["expect, then arrive", 1, "e32768,c32768,w0,a1,w0"],
-    ["arrived before it expects", 1, "a1,w0,e32768,w1"],
+    ["arrive, then expect", 1, "a1,w0,e32768,w1"],
   ];
   const DEFAULTS = { count: 1, ops: PRESETS[0][2], at: 0 };
   const MOST = 64;
@@ -104,7 +104,7 @@
         h("div", { class: "ia-row" },
           ui.numberField({ name: "count", label: "Arrivals of a phase", min: 1, max: (1 << 20) - 1, value: state.count, onChange: (count) => set({ count }) }),
           amount("announced", "Bytes to announce"), amount("landed", "Bytes of a copy")),
-        h("div", { class: "ia-presets", role: "group", "aria-label": "do something else from here" },
+        h("div", { class: "ia-presets", role: "group", "aria-label": "do something else from here" }, h("span", {}, "Instead, from here:"),
           button({ "data-do": "init" }, null, h("code", {}, "init"), () => set({ ops: "", at: 0 })),
           operation("x", "arrive.expect_tx", () => `x${amounts.announced}`),
           operation("e", "expect_tx", () => `e${amounts.announced}`),
@@ -153,7 +153,7 @@
             },
             h("th", { scope: "row" }, h("code", {}, i === 0 ? `init ${state.count}` : wordsOf(parts[i - 1])), one.completes ? " ✓" : one.error ? " ✗" : ""),
             [one.pending, one.bytes, one.phase, passes(one.waits[0]), passes(one.waits[1])].map((text) => h("td", {}, text))))))),
-        h("p", { class: "ia-key" }, "✓ completes a phase. A click on a row goes there, as do the arrow keys."));
+        h("p", { class: "ia-key" }, "✓ completes a phase. A click on a row goes there; the arrow keys go back and on."));
     }
 
     place.onChange(() => {

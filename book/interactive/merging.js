@@ -11,10 +11,10 @@
     ["neighbours", each((lane) => lane)],
     ["i and i ^ 1 share", each(pairs)],
     ["i and i ^ 2 share", each(apart)],
-    ["half the warp of each", each((lane) => (lane < 16 ? pairs(lane) : apart(lane)))],
+    ["one half i ^ 1, one half i ^ 2", each((lane) => (lane < 16 ? pairs(lane) : apart(lane)))],
     ["lane 31 differs", each((lane) => (lane === 31 ? 16 : pairs(lane)))],
     ["all share", each(() => 0)],
-    ["a column, rows of 8", each((lane) => lane * 8)],
+    ["a column, rows of 8 units", each((lane) => lane * 8)],
   ];
   const DEFAULTS = { op: "ld", bytes: "16", units: PRESETS[1][1], lane: 31 };
   const ALLOWED = { op: ["ld", "st"], bytes: ["4", "8", "16"], lane: range(LANES) };
@@ -78,20 +78,20 @@
       const together = table.phases[0].lanes.length;
       const name = `${state.op} of ${count(bytes, "byte")} a lane`;
       shown.replaceChildren(
-        ui.facts([["wavefronts", table.wavefronts], ["phases", table.phases.length], ["lanes in a phase", together], ["degrees", table.phases.map(({ degree }) => degree).join(" + ")]]),
+        ui.facts([["wavefronts", table.wavefronts], ["phases", table.phases.length], ["lanes in a phase", together], ["degree of each phase", table.phases.map(({ degree }) => degree).join(" + ")]]),
         h("p", { class: "ia-said", "aria-live": "polite" },
           together > lanesInAPhase
             ? `Merged: phases of ${lanesInAPhase} lanes have become phases of ${together}. `
             : `Not merged: ${lanesInAPhase} lanes make a phase. `,
           `Lane ${state.lane} is in phase ${places.servedOf(access, state.lane).phase.number} and is served in wavefront ${places.servedOf(access, state.lane).wavefront + 1} of ${table.wavefronts}.`),
-        h("div", { class: "fig-sides" },
-          h("section", { "aria-label": "units" }, h("h3", {}, "The unit that each lane accesses"), places.lanes({
+        h("div", { class: "fig-lanes" },
+          h("section", { "aria-label": "units" }, h("h3", {}, `The unit of ${count(bytes, "byte")} that each lane accesses`), places.lanes({
             label: "lanes and the unit that each accesses", columns: 8, picked: state.lane, onPick: pick,
             cell: (lane) => ({ text: units[lane], group: units[lane], name: `lane ${lane}: unit ${units[lane]}` }),
           })),
           h("section", { "aria-label": "wavefronts" }, h("h3", {}, `${count(table.wavefronts, "wavefront")}, phase by phase`),
-            places.strip(access, { name, lane: state.lane, onPick: pick }),
-            h("p", { class: "ia-key" }, table.phases.map(({ number, lanes, degree }) => `Phase ${number}, lanes ${span(lanes[0], lanes.at(-1))}: ${degree}. `)))),
+            places.strip(access, { name, lane: state.lane, groupOf: (lane) => units[lane], onPick: pick }),
+            h("p", { class: "ia-key" }, table.phases.map(({ number, lanes, degree }) => `Phase ${number}, lanes ${span(lanes[0], lanes.at(-1))}: degree ${degree}. `)))),
         places.link("wavefront_player.html", { op: state.op, bytes, addresses: access.offsets.join(",") }, {}, "These addresses in the wavefront player"));
     }
 

@@ -110,7 +110,7 @@
     const [tensor, loads] = [of("tensor"), of("loads")];
     const sum = tensor.reduce((total, count) => total + Math.min(count / 4, 1), 0);
     return {
-      warps, tensor, loads, shares: shares.map((share) => share / all),
+      warps, ctas: new Set(warps.map(({ spans: [{ cta }] }) => cta)).size, tensor, loads, shares: shares.map((share) => share / all),
       step: (found.to - found.from) / 2, busy: sum / PARTS, mostLoads: Math.max(1, ...loads),
     };
   }
@@ -287,13 +287,13 @@
     /** Settings tried so far, the latest first. */
     function list() {
       const all = [...answers.values()].reverse().slice(0, TRIED);
-      const head = ["stages", "latency", "multiply time", "product", "clocks a step", "tensor cores"];
+      const head = ["stages", "latency", "multiply time", "product", "CTAs on an SM", "clocks a step", "clocks of the launch", "tensor cores"];
       tried.replaceChildren(h("table", { class: "pl-tried" },
-        h("caption", {}, "What you have tried, the last first"),
+        h("caption", {}, "What you have tried, the latest first"),
         h("thead", {}, h("tr", {}, head.map((text) => h("th", { scope: "col" }, text)))),
         h("tbody", {}, all.map(({ state: one, found }) => {
-          const { step, busy } = readingOf(found);
-          return h("tr", {}, [one.stages, `× ${one.latency / 100}`, `× ${one.multiply / 100}`, one.size, clocks(step), percent(busy)].map((text) => h("td", {}, text)));
+          const { step, busy, ctas } = readingOf(found);
+          return h("tr", {}, [one.stages, `× ${one.latency / 100}`, `× ${one.multiply / 100}`, one.size, ctas, clocks(step), clocks(found.time.clocks), percent(busy)].map((text) => h("td", {}, text)));
         }))));
     }
 

@@ -15,9 +15,9 @@
     const usual = { ...defaults, ...JSON.parse(start ?? "{}") };
     const isMine = () => !isChapter || ui.readState().figure === name;
     if (say) root.append(h("p", { class: "ia-say" }, say));
-    // mdBook turns pages with the arrows that move a slider or a cursor.
+    // mdBook turns pages with the arrows that move a slider or a cursor, and would after a click on a button.
     root.addEventListener("keydown", (event) => {
-      if (event.target.matches("input, select, textarea")) event.stopPropagation();
+      if (event.target.matches("input, select, textarea, button")) event.stopPropagation();
     });
     let isDrawn = false;
     return {
@@ -34,6 +34,9 @@
       },
     };
   }
+
+  /** What a formula that moves the units of a tile computes. */
+  const formulaLabel = (unit) => [`Where in its row the ${unit} in row `, h("code", {}, "row"), " and column ", h("code", {}, "col"), " is stored"];
 
   /** A link to a page with a state that differs from the page's defaults. */
   function link(page, state, defaults, text) {
@@ -55,15 +58,18 @@
     return null;
   }
 
-  /** The wavefronts of an access, one line each, with a mark for each bank and the lane that it serves. Clicks call `onPick`. */
-  function strip(access, { name, lane = null, onPick = null }) {
+  /**
+   * The wavefronts of an access, one line each, with a mark for each bank and the lane that it serves, coloured by `groupOf`. Clicks
+   * call `onPick`.
+   */
+  function strip(access, { name, lane = null, groupOf = (lane) => lane, onPick = null }) {
     const { phases, wavefronts } = access.table;
     const lines = phases.flatMap(({ number, passes }) => passes.map((words, pass) => h("div", { class: pass === 0 && number > 0 ? "fig-phase" : null },
       words.map((word) => {
         if (!word) return h("i");
         const [first, ...others] = word.lanes;
         const isHere = word.lanes.includes(lane);
-        return h("i", { class: `ia-g${first % 8} fig-on${isHere ? " fig-here" : ""}`, "data-lane": first },
+        return h("i", { class: `ia-g${groupOf(first) % 8} fig-on${isHere ? " fig-here" : ""}`, "data-lane": first },
           h("span", {}, others.length > 0 ? `${first}+` : first));
       }))));
     const busy = lines.length > 0 ? lines : [h("div", {}, range(32).map(() => h("i")))];
@@ -75,7 +81,8 @@
         if (mark && onPick) onPick(Number(mark.dataset.lane));
       },
     },
-    h("div", { class: "fig-banks", "aria-hidden": "true" }, range(32).map((bank) => h("small", {}, bank % 4 === 0 ? bank : ""))), busy);
+    h("div", { class: "fig-banks", "aria-hidden": "true" }, range(32).map((bank) => h("small", {}, bank === 0 ? "bank 0" : bank % 4 === 0 ? bank : ""))), busy,
+    onPick ? h("small", { class: "fig-narrow", "aria-hidden": "true" }, "Tap a mark to see its lane.") : null);
   }
 
   /** The lanes of a warp, one of them selected. `cell(lane)` is as in a grid. */
@@ -89,5 +96,5 @@
     });
   }
 
-  Object.assign(globalThis.gemm, { places: { placeOf, link, servedOf, strip, lanes } });
+  Object.assign(globalThis.gemm, { places: { placeOf, formulaLabel, link, servedOf, strip, lanes } });
 })();

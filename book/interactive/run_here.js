@@ -118,7 +118,7 @@
     if (!code) return;
     const [, ...rest] = code.textContent.replace(/\n$/, "").split("\n");
     let before = whole ? null : rest.join("\n");
-    const open = h("button", { type: "button", class: "ia-open", "aria-expanded": "false" }, "Run it here");
+    const open = h("button", { type: "button", class: "ia-open", "aria-expanded": "false", "aria-label": `Run it here: ${shell(words)}` }, "Run it here");
     const panel = h("div", { class: "ia run-here", hidden: true });
     box.append(h("div", { class: "ia run-bar" }, open, stepThrough(words)), panel);
     let isReady = false;

@@ -5,8 +5,8 @@
   const { ui, places } = globalThis.gemm;
   const { h, count, range, LANES } = ui;
 
-  const DEFAULTS = { stride: 32, map: "col", col: 0, lane: 1 };
-  const ALLOWED = { stride: range(65, 1), lane: range(LANES), col: range(64) };
+  const DEFAULTS = { stride: 32, map: "col", lane: 1 };
+  const ALLOWED = { stride: range(65, 1), lane: range(LANES) };
   const EXAMPLES = ["col", "(col + row) % 32", "col ^ row", "col ^ (row & 7)"];
   const WORD = 4;
 
@@ -15,9 +15,8 @@
   /** The same read twice: with the identity and, if there is one, with the formula. */
   function modelOf(ask, state) {
     const found = ask({ ask: "mapping", map: state.map, row_bytes: state.stride * WORD, unit: WORD, rows: LANES, bytes: WORD });
-    const column = Math.min(state.col, state.stride - 1);
-    const read = ({ places, verdict }) => (verdict.isSound ? access(ask, places.map((row) => row[column] * WORD)) : null);
-    return { column, plain: read(found.plain), changed: read(found.changed), verdict: found.changed.verdict };
+    const read = ({ places, verdict }) => (verdict.isSound ? access(ask, places.map(([first]) => first * WORD)) : null);
+    return { plain: read(found.plain), changed: read(found.changed), verdict: found.changed.verdict };
   }
 
   const unsound = ({ leaves, collision }) => (leaves
@@ -48,8 +47,8 @@
         oninput: () => set({ map: box.value }),
       });
       controls.replaceChildren(
-        h("label", { class: "ia-field ia-wide" }, h("span", {}, "Stride: words of a row, ", now), slider),
-        h("label", { class: "ia-field ia-wide" }, h("span", {}, "The word of its row at which word col of row row is stored"), box,
+        h("label", { class: "ia-field ia-wide" }, h("span", {}, "Stride: the length of a row in words, ", now), slider),
+        h("label", { class: "ia-field ia-wide" }, h("span", {}, places.formulaLabel("word")), box,
           h("small", {}, "| ^ & << >> + - * / % ( ) and numbers, as in C; col: nothing is moved")),
         h("div", { class: "ia-presets", role: "group", "aria-label": "formulas" }, EXAMPLES.map((text) => h("button", {
           type: "button", "data-preset": text, onclick: () => { box.value = text; set({ map: text }); },

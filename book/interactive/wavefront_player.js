@@ -104,7 +104,7 @@
             onChange: (bytes) => set({ bytes }, { fields: "[name=bytes]" }),
           })),
         h("label", { class: "ia-field ia-wide" }, h("span", {}, "Byte offsets, one a lane"), pasted,
-          h("small", { id: "ia-format" }, "parted by blanks or commas, - for a lane that takes no part; or a whole table as cargo ladder banks takes it")),
+          h("small", { id: "ia-format" }, "separated by spaces or commas; - for an inactive lane; or a whole table, in the format of cargo ladder banks")),
         rows.length > 1
           ? ui.selectField({
               name: "table_row", label: "Row of the table", value: 0, options: rows.map((row, i) => [i, `${i + 1}: ${row.op}, ${row.bytes} bytes`]),
@@ -303,7 +303,7 @@
     const lanes = phases[0].lanes.length;
     const group = access === "matrix"
       ? "A matrix access has a phase for each matrix: 8 rows of 16 bytes. It never merges."
-      : `${count(bytes, "byte")} a lane: ${count(lanesInAPhase, "lane")} ask for at most 128 bytes and make a phase.`;
+      : `${count(bytes, "byte")} a lane: ${count(lanesInAPhase, "lane")} access at most 128 bytes and make a phase.`;
     if (access === "matrix" || bytes < 8) return group;
     if (access === "store") return `${group} Stores never merge phases.`;
     if (lanes <= lanesInAPhase) {

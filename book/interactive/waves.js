@@ -95,7 +95,7 @@
           SIZES.map((size) => h("button", { type: "button", "data-size": size, onclick: () => again({ m: size, n: size, k: size }, `[data-size="${size}"]`) }, size)),
           CARDS.map(([name, sms]) => h("button", { type: "button", "data-card": sms, onclick: () => again({ sms }, `[data-card="${sms}"]`) }, `${name}: ${sms} SMs`))),
         h("div", { class: "ia-row" }, field("m", "M"), field("n", "N"), field("k", "K"), field("sms", "SMs", 1024)),
-        h("div", { class: "ia-row" }, field("bm", "Rows of a CTA's tile"), field("bn", "Columns"), field("bk", "Depth of a step"), field("cluster", "CTAs of a cluster", 16)),
+        h("div", { class: "ia-row" }, field("bm", "Rows of a CTA's tile"), field("bn", "Its columns"), field("bk", "K of a step"), field("cluster", "CTAs of a cluster", 16)),
         ui.choice({ name: "sides", label: "Stream-K", options: [["off", "off"], ["both", "off and on"]], value: state.sides, onChange: (sides) => set({ sides }) }));
     }
 
@@ -125,7 +125,7 @@
         ui.facts([
           ["tiles of clusters", `${plain.rows} · ${plain.columns} = ${plain.tiles}`], ["clusters", plain.clusters], ["waves", plain.waves],
           ["tiles in the last wave", `${plain.lastWave} of ${plain.clusters}`],
-          ["idle SMs there", (plain.clusters - plain.lastWave) * state.cluster + plain.idleSms], ["steps of a tile", plain.steps],
+          ["idle SMs in it", (plain.clusters - plain.lastWave) * state.cluster + plain.idleSms], ["steps of a tile", plain.steps],
         ]),
         h("div", { class: "fig-sides" }, sides.map(([isSplit, found]) => h("section", { "data-side": isSplit ? "on" : "off", "aria-label": title(isSplit, found) },
           h("h3", {}, title(isSplit, found)),

@@ -15,7 +15,7 @@
     return element;
   }
 
-  /** A labelled number; reports each change to an integer within bounds. */
+  /** A labelled number; reports each change to an integer within bounds, and names the bounds after any other change. */
   function numberField({ name, label, hint, min, max, value, onChange }) {
     const input = h("input", {
       type: "number", name, min, max, value, inputmode: "numeric",
@@ -23,10 +23,12 @@
         const number = Number(input.value);
         const isFine = input.value !== "" && Number.isInteger(number) && number >= min && number <= max;
         input.setAttribute("aria-invalid", String(!isFine));
+        below.textContent = isFine ? hint ?? "" : `an integer from ${min} to ${max}`;
         if (isFine) onChange(number);
       },
     });
-    return h("label", { class: "ia-field" }, h("span", {}, label), input, hint ? h("small", {}, hint) : null);
+    const below = h("small", {}, hint ?? "");
+    return h("label", { class: "ia-field" }, h("span", {}, label), input, below);
   }
 
   /** A labelled list of [value, text]. */

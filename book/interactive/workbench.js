@@ -405,7 +405,8 @@
             type: "button", "data-preset": text, "aria-pressed": String(state.map === text),
             onclick: () => refocused({ map: text }, `[data-preset="${text}"]`),
           }, h("code", {}, text)));
-      const packed = h("div", { class: "ia-presets", role: "group", "aria-label": "packed atoms" }, h("span", {}, "Packed atoms"),
+      // Packed atoms are introduced in the chapter that begins with one.
+      const packed = place.isChapter && place.usual.view !== "lines" ? "" : h("div", { class: "ia-presets", role: "group", "aria-label": "packed atoms" }, h("span", {}, "Packed atoms"),
         PACKED.map(([text, change]) => h("button", {
           type: "button", "data-packed": text, onclick: () => refocused(change, `[data-packed="${text}"]`),
         }, text)));
@@ -420,7 +421,7 @@
           ? h("div", { class: "ia-row" },
               number("b", "B", 0, 8, "bits XORed"), number("m", "M", 0, 10, "low bits that stay"), number("s", "S", -10, 10, "places they travel"))
           : h("div", { class: "ia-row" },
-              h("label", { class: "ia-field ia-wide" }, h("span", {}, "The unit of its row that holds column col of row row"), box,
+              h("label", { class: "ia-field ia-wide" }, h("span", {}, places.formulaLabel("unit")), box,
                 h("small", { id: "ia-language" }, "| ^ & << >> + - * / % ( ), 12, 0x1f, 0b1100, row, col; as in C"))),
         packed,
         more(

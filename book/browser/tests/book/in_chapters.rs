@@ -304,6 +304,8 @@ fn lanes_of_ldmatrix() {
         .expect("a page");
     page.click("[data-interactive=fragment] [name=operand][value=b]")
         .expect("operand B");
+    let same = page.text("[data-lane-says]").expect("words");
+    assert!(same.starts_with("Lane 10 holds"), "{same}");
     page.click("[data-part=matrix] td[data-row='3'][data-column='6']")
         .expect("an element");
     let of = native.ask(&json!({ "ask": "fragment", "shape": "m16n8k16", "operand": "b" }));
@@ -368,6 +370,8 @@ fn phases_merge_and_fall_apart() {
             .expect("the focus"),
         "more"
     );
+    // With it, an arrow does not turn the page.
+    page.press("ArrowRight").expect("a key");
     page.click("[data-step=less]").expect("a button");
     units[31] = 15;
     page.click(&format!("{figure} [name=bytes][value='8']"))
@@ -421,7 +425,7 @@ fn a_link_shows_the_figure_anywhere() {
     from_disk(&mut chromium, &links, |page, (within, wavefronts)| {
         let count = |page: &mut Page<'_>| strip(page, within).as_array().expect("lines").len();
         assert_eq!(count(page), wavefronts, "{within}");
-        let top = page.evaluate("(() => { const box = document.querySelector('.fig-strip').closest('[data-interactive]').getBoundingClientRect(); return box.top < innerHeight && box.bottom > 0; })()");
+        let top = page.evaluate("(() => { const box = document.querySelector('.fig-strip').closest('[data-interactive]').getBoundingClientRect(); return box.top >= document.querySelector('#mdbook-menu-bar').offsetHeight && box.top < innerHeight; })()");
         assert_eq!(top.expect("a place"), true, "{within} is not in view");
         page.evaluate("location.hash = '#another'")
             .expect("a heading");

@@ -1,5 +1,7 @@
 //! The pipeline figure over the clock model's timeline, operated by slider, key and click, compared with the engine's
 //! native answers.
+use std::collections::BTreeSet;
+
 use book_browser::Page;
 use serde_json::{Value, json};
 
@@ -66,6 +68,22 @@ fn check(page: &mut Page<'_>, native: &mut Native, options: &str) -> Value {
     assert!(
         (number(&shown[3]) - clocks).abs() < 1.0,
         "{options}: {shown}, {clocks}"
+    );
+    // The latest settings are the first row of what was tried.
+    let row = page.evaluate(&format!(
+        "[...document.querySelectorAll('{FIGURE} .pl-tried tbody tr:first-child td')].map((one) => Number(one.textContent.replace(/[,%× ]/g, '')))"
+    ));
+    let row = row.expect("a row");
+    let ctas = found["spans"].as_array().expect("spans").iter();
+    let ctas: BTreeSet<_> = ctas
+        .filter(|one| one["sm"] == 0)
+        .map(|one| one["cta"].as_u64())
+        .collect();
+    assert_eq!(row[4], ctas.len(), "{options}");
+    assert_eq!(
+        json!([row[5], row[6]]),
+        json!([shown[0], shown[3]]),
+        "{options}"
     );
     let waits = |one: &Value| one["stall"] == "long_scoreboard" || one["stall"] == "lg_throttle";
     let all = percent(&found, "spans", 1.0, |_| true);

@@ -80,6 +80,8 @@ fn presets_and_numbers() {
             .expect("a mark"),
         "true"
     );
+    let bounds = page.text("label:has([name=rows]) small").expect("bounds");
+    assert_eq!(bounds, "an integer from 1 to 256");
     no_problems(&mut page);
 }
 
