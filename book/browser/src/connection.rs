@@ -1,10 +1,11 @@
 //! Chromium's DevTools protocol: numbered calls, answers with the same number, and events in between.
+use std::io::ErrorKind;
 use std::net::TcpStream;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
-use tungstenite::{Message, WebSocket};
+use tungstenite::{Error, Message, WebSocket};
 
 /// A call without an answer for this long fails. Generous, since the machine may be busy.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -86,7 +87,12 @@ impl Connection {
 
     fn receive(&mut self) -> Result<Value> {
         loop {
-            match self.socket.read().context("the browser does not answer")? {
+            let message = match self.socket.read() {
+                // A read with a time limit ends early when the process is stopped and goes on.
+                Err(Error::Io(error)) if error.kind() == ErrorKind::Interrupted => continue,
+                read => read.context("the browser does not answer")?,
+            };
+            match message {
                 Message::Text(text) => return Ok(serde_json::from_str(&text)?),
                 Message::Close(_) => bail!("the browser has hung up"),
                 _ => {}
