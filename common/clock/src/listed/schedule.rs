@@ -237,10 +237,16 @@ pub(super) fn block(
         time = start(at);
         ready.swap_remove(nth);
         live.take(at);
-        // The wait of a fixed latency is the stall count of the instruction before.
-        let mut gap = (fixed_at[at] - fixed_time).max(0.0).ceil() as u32;
-        fixed_time = fixed_time.max(fixed_at[at]);
-        while gap > 0 && !chosen[at].machine.is_empty() {
+        let all = chosen[at].machine.len();
+        let fixed_start = fixed_time.max(fixed_at[at]);
+        // The wait of a fixed latency is the stall count of the instruction before. What only renames a register leaves it to the
+        // readers of its result.
+        let mut gap = 0;
+        if all > 0 {
+            gap = (fixed_start - fixed_time).ceil() as u32;
+            fixed_time = fixed_start;
+        }
+        while gap > 0 {
             let Some((_, previous)) = order.last_mut() else {
                 break;
             };
@@ -263,7 +269,6 @@ pub(super) fn block(
                 gap -= 1;
             }
         }
-        let all = chosen[at].machine.len();
         for (nth, machine) in chosen[at].machine.iter().enumerate() {
             let mut machine = machine.clone();
             if nth == 0 {
@@ -276,7 +281,11 @@ pub(super) fn block(
             time += 1.0;
             fixed_time += 1.0;
         }
-        let last = if all == 0 { 0.0 } else { 1.0 };
+        // When the last machine instruction issues; of a renaming, when its source is there.
+        let (issued, fixed_issued) = match all {
+            0 => (time, fixed_start),
+            _ => (time - 1.0, fixed_time - 1.0),
+        };
         if let Some(class) = chosen[at].class {
             let free = &mut pipe_free[class.pipe as usize];
             *free = free.max(time - all as f64) + interval(class) * all as f64;
@@ -287,8 +296,8 @@ pub(super) fn block(
                 true => clocks.min(2.0),
                 false => clocks,
             };
-            fixed_at[later] = fixed_at[later].max(fixed_time - last + fixed);
-            ready_at[later] = ready_at[later].max(time - last + clocks);
+            fixed_at[later] = fixed_at[later].max(fixed_issued + fixed);
+            ready_at[later] = ready_at[later].max(issued + clocks);
             left[later] -= 1;
             if left[later] == 0 {
                 ready.push(later);
