@@ -445,6 +445,17 @@ setp.ne.s32 %p1, %r2, 0;
     }
 
     #[test]
+    fn a_load_is_waited_for_once() {
+        let readers = [3, 4].map(|sum| format!("fma.rn.f32 %f{sum}, %f1, %f1, %f{sum};\n"));
+        let (listed, _) = of(&PTX.replace(&readers[0], &readers.concat()));
+        let code = &listed.code.instructions;
+        let load = code.iter().find(|one| one.opcode.starts_with("LDG"));
+        let board = 1 << load.and_then(|one| one.write).expect("a scoreboard");
+        let waits = code.iter().filter(|one| one.wait & board != 0);
+        assert_eq!(waits.count(), 1, "{code:?}");
+    }
+
+    #[test]
     fn a_renamed_result_is_waited_for_as_long_as_the_result() {
         let stalls = |ptx: &str| {
             let (listed, _) = of(ptx);

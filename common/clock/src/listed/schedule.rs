@@ -74,6 +74,72 @@ impl Boards {
     }
 }
 
+/// The scoreboards that a block's instructions still have to wait for: a load that some instruction has waited for is complete, even
+/// if its scoreboard counts further loads since.
+struct Waits<'a> {
+    boards: &'a Boards,
+    /// How many instructions have been scheduled.
+    now: u32,
+    /// Of each register that the block has written, the scoreboards that signal it and when it was written; before the block at 0.
+    written: HashMap<&'a str, (u8, u32)>,
+    /// When each scoreboard was last waited for.
+    waited: [u32; BOARDS as usize],
+}
+
+impl<'a> Waits<'a> {
+    fn new(boards: &'a Boards) -> Self {
+        Self {
+            boards,
+            now: 0,
+            written: HashMap::default(),
+            waited: [0; BOARDS as usize],
+        }
+    }
+
+    /// The scoreboards that these registers wait for.
+    fn of(&self, names: &[String]) -> u8 {
+        let open = |name: &String| {
+            let before = || (self.boards.by_name.get(name).copied().unwrap_or(0), 0);
+            let (mask, at) = self
+                .written
+                .get(name.as_str())
+                .copied()
+                .unwrap_or_else(before);
+            let open = (0..).zip(self.waited).filter(|(_, waited)| *waited <= at);
+            open.fold(0, |all, (board, _)| all | mask & 1 << board)
+        };
+        names.iter().map(open).fold(0, |all, mask| all | mask)
+    }
+
+    /// Schedules an instruction that releases the scoreboard `own`; returns those that it waits for.
+    fn take(&mut self, one: &'a Chosen, own: Option<u8>) -> u8 {
+        let mask = self.of(&one.reads);
+        self.now += 1;
+        let left = match one.machine.first() {
+            // A renamed register waits for what its source waits for.
+            None => mask,
+            Some(first) => {
+                for (_, waited) in (0..)
+                    .zip(&mut self.waited)
+                    .filter(|(board, _)| mask >> board & 1 == 1)
+                {
+                    *waited = self.now;
+                }
+                let kept = if first.guarded {
+                    self.of(&one.writes)
+                } else {
+                    0
+                };
+                own.map_or(0, |board| 1 << board) | kept
+            }
+        };
+        for name in &one.writes {
+            self.written.insert(name, (left, self.now));
+        }
+        mask
+    }
+}
+
 fn is_wgmma(class: Class) -> bool {
     matches!(class.does, Does::Wgmma(_))
 }
@@ -212,6 +278,7 @@ pub(super) fn block(
     let mut pipe_free = [0.0f64; PIPES];
     let mut ready: Vec<usize> = (0..count).filter(|&at| left[at] == 0).collect();
     let mut order: Vec<(usize, MachineInstruction)> = Vec::new();
+    let mut waits = Waits::new(boards);
     let (mut time, mut fixed_time) = (0.0f64, 0.0f64);
     while !ready.is_empty() {
         let start = |at: usize| {
@@ -269,13 +336,15 @@ pub(super) fn block(
                 gap -= 1;
             }
         }
+        let own = boards.own.get(&(first + at)).copied();
+        let wait = waits.take(&chosen[at], own);
         for (nth, machine) in chosen[at].machine.iter().enumerate() {
             let mut machine = machine.clone();
             if nth == 0 {
-                machine.wait = boards.mask(&chosen[at].reads);
+                machine.wait = wait;
             }
             if nth + 1 == all {
-                machine.write = boards.own.get(&(first + at)).copied();
+                machine.write = own;
             }
             order.push((at, machine));
             time += 1.0;
