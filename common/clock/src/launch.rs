@@ -1,12 +1,13 @@
 //! Extrapolates a launch of any number of waves from the CTAs of one SM.
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use emulator::{Instruction, WarpTrace};
 
 use crate::card::Card;
 use crate::listed::Listed;
 use crate::machine_code::MachineCode;
-use crate::path::Walk;
+use crate::path::{Step, Walk};
 use crate::sharing::Sharing;
 use crate::shorten;
 use crate::simulate::{Job, Program, Simulation, SimulationError, simulate};
@@ -114,10 +115,20 @@ impl Launch<'_> {
         let (mut unmatched, mut all) = (0, 0);
         let mut clusters: BTreeMap<[u32; 3], BTreeMap<u32, BTreeMap<u32, Program<'_>>>> =
             BTreeMap::new();
+        let mut paths: Vec<(&WarpTrace, Arc<[Step]>, usize)> = Vec::new();
         for trace in self.traces {
-            let (steps, missed) = match self.listed {
-                Some(listed) => (listed.steps(trace), 0),
-                None => walk.of(trace),
+            let known = (paths.iter()).find(|(other, ..)| have_same_path(trace, other));
+            let (steps, missed) = match known {
+                Some((_, steps, missed)) => (steps.clone(), *missed),
+                None => {
+                    let (steps, missed) = match self.listed {
+                        Some(listed) => (listed.steps(trace), 0),
+                        None => walk.of(trace),
+                    };
+                    let steps: Arc<[Step]> = steps.into();
+                    paths.push((trace, steps.clone(), missed));
+                    (steps, missed)
+                }
             };
             unmatched += missed;
             all += trace.events.len();
@@ -144,7 +155,7 @@ impl Launch<'_> {
         let steps: usize = programs.clone().map(|one| one.steps.len()).sum();
         let repeated = simulated as f64 / clusters.len().max(1) as f64;
         let long = steps as f64 * repeated > LONG;
-        let warps = programs.map(|one| (one.steps.as_slice(), one.trace.effects.as_slice()));
+        let warps = programs.map(|one| (&*one.steps, one.trace.effects.as_slice()));
         let found = long
             .then(|| shorten::find(self.code, warps, 2 * ROUNDS[1]))
             .flatten();
@@ -173,8 +184,8 @@ impl Launch<'_> {
             Some(found) => {
                 let cut = |keep| shortened(&clusters, found, keep);
                 let [few, more] = ROUNDS;
-                let (short, _) = run(cut(few))?;
-                let (clocks, simulation) = run(cut(more))?;
+                let (short, long) = rayon::join(|| run(cut(few)), || run(cut(more)));
+                let ((short, _), (clocks, simulation)) = (short?, long?);
                 let round = (clocks - short) / (more - few) as f64;
                 (clocks + round * (found.rounds - more) as f64, simulation)
             }
@@ -190,13 +201,19 @@ impl Launch<'_> {
     }
 }
 
+/// Whether two warps executed the same instructions in the same order.
+fn have_same_path(one: &WarpTrace, other: &WarpTrace) -> bool {
+    one.events.len() == other.events.len()
+        && (one.events.iter().zip(&other.events)).all(|(a, b)| a.instruction == b.instruction)
+}
+
 /// The same clusters, with this many iterations of the loop kept in each warp.
 fn shortened<'a>(
     clusters: &[Vec<Vec<Program<'a>>>],
     of: shorten::Loop,
     keep: usize,
 ) -> Vec<Vec<Vec<Program<'a>>>> {
-    let program = |one: &Program<'a>| one.with_steps(of.cut(&one.steps, keep));
+    let program = |one: &Program<'a>| one.with_steps(of.cut(&one.steps, keep).into());
     let ctas = |warps: &Vec<_>| warps.iter().map(program).collect();
     let ranks = |ctas_of: &Vec<Vec<_>>| ctas_of.iter().map(ctas).collect();
     clusters.iter().map(ranks).collect()

@@ -29,7 +29,7 @@ mod timeline;
 pub use card::{BadConstant, Bytes, Card, Interval, Latency, OwnClock, Queue};
 pub use class::{Class, Does, PIPES, Pipe};
 pub use launch::{Estimate, Launch, LaunchError};
-pub use listed::Listed;
+pub use listed::{CtaSize, Listed};
 pub use machine_code::{MachineCode, MachineCodeError, MachineInstruction};
 pub use memory::MemoryBusy;
 pub use path::{Step, Walk};

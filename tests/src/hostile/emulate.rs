@@ -1,5 +1,5 @@
 //! Parses, lowers and runs PTX.
-use clock::Listed;
+use clock::{CtaSize, Listed};
 use emulator::{
     Card, Context, Element, Fill, KernelArg, LaunchConfig, Limits, Options, Ptx, Swizzle, TensorMap,
 };
@@ -24,6 +24,10 @@ pub(super) fn ptx(bytes: &[u8]) {
                     Ok(function) => drop(Listed::new(
                         &text,
                         function.instructions(),
+                        CtaSize {
+                            threads: 128,
+                            shared_bytes: function.static_shared(),
+                        },
                         &clock::Card::H200,
                     )),
                 }

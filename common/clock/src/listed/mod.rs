@@ -15,6 +15,7 @@ use emulator::{Instruction, InstructionKind, WarpTrace};
 use crate::card::Card;
 use crate::machine_code::MachineCode;
 use crate::path::{self, Step};
+pub use registers::CtaSize;
 use registers::Registers;
 
 /// A kernel's PTX, scheduled.
@@ -42,14 +43,14 @@ struct Block {
 }
 
 impl Listed {
-    /// Schedules a kernel, from its module's PTX and its instructions as [`emulator::Function::instructions`] lists
-    /// them.
-    pub fn new(ptx: &str, instructions: &[Instruction], card: &Card) -> Self {
+    /// Schedules a kernel for a launch of CTAs of this size, from its module's PTX and its instructions as
+    /// [`emulator::Function::instructions`] lists them.
+    pub fn new(ptx: &str, instructions: &[Instruction], cta: CtaSize, card: &Card) -> Self {
         let instructions = &with_all_operands(ptx, instructions);
         let chosen = choose::all(instructions, card);
         let ranges = ranges(ptx, instructions);
         let successors = successors(ptx, instructions, &ranges);
-        let mut registers = Registers::new(ptx, instructions, &chosen, &ranges, &successors);
+        let mut registers = Registers::new(ptx, instructions, &chosen, &ranges, &successors, cta);
         let boards = schedule::Boards::of(&chosen);
         let scheduled = |registers: &Registers, number: usize| {
             let (from, to): (usize, usize) = ranges[number];
@@ -174,18 +175,34 @@ impl Listed {
     }
 }
 
-/// Restores the operands that `Instruction::text` leaves out because it is cut at 300 characters, if the instruction stands on one
-/// line: a `wgmma` has up to 128 accumulators.
+/// Restores the operands that `Instruction::text` leaves out because it is cut at 300 characters: a `wgmma` has up to 128
+/// accumulators.
 fn with_all_operands(ptx: &str, instructions: &[Instruction]) -> Vec<Instruction> {
-    let lines: Vec<&str> = ptx.lines().collect();
+    let mut starts = vec![0];
+    starts.extend(ptx.match_indices('\n').map(|(at, _)| at + 1));
     let mut all = instructions.to_vec();
-    for one in all.iter_mut().filter(|one| one.text.ends_with('…')) {
+    for one in &mut all {
+        let Some(cut) = one.text.strip_suffix('…') else {
+            continue;
+        };
         let line = (one.ptx_line as usize).checked_sub(1);
-        if let Some(line) = line.and_then(|line| lines.get(line)) {
-            line.trim().clone_into(&mut one.text);
+        let start = line.and_then(|line| starts.get(line));
+        if let Some(whole) = start.and_then(|&start| statement(&ptx[start..], cut)) {
+            one.text = whole;
         }
     }
     all
+}
+
+/// The statement that begins on the first line of `ptx` with these words, up to its semicolon, on however many lines.
+fn statement(ptx: &str, words: &str) -> Option<String> {
+    let on_this_line = ptx.lines().next()?.matches(';').count();
+    let mut statements = ptx.split(';').take(on_this_line + 1);
+    statements.find_map(|one| {
+        let one: Vec<&str> = one.split_whitespace().collect();
+        let one = one.join(" ");
+        one.find(words).map(|at| one[at..].to_owned())
+    })
 }
 
 /// The successors of each block; the target of its branch is the last.
@@ -289,13 +306,18 @@ ret;
         of(PTX)
     }
 
+    const CTA: CtaSize = CtaSize {
+        threads: 128,
+        shared_bytes: 0,
+    };
+
     fn of(ptx: &str) -> (Listed, Vec<Instruction>) {
         let mut context = Context::new(Options::default());
         let module = context.load_module(ptx).expect("a module");
         let function = module.function("k").expect("a kernel");
         let instructions = function.instructions().to_vec();
         let card = Card::H200;
-        (Listed::new(ptx, &instructions, &card), instructions)
+        (Listed::new(ptx, &instructions, CTA, &card), instructions)
     }
 
     /// Two products with 64 accumulators each, after a wait whose labels occur twice.
@@ -361,6 +383,22 @@ setp.ne.s32 %p1, %r2, 0;
     }
 
     #[test]
+    fn an_instruction_on_many_lines_has_all_its_operands() {
+        let ptx = products().replace(", %f", ",\n    %f");
+        let (listed, instructions) = of(&ptx);
+        assert!(
+            listed.code.registers >= 128 + 8,
+            "{}",
+            listed.code.registers
+        );
+        let whole = with_all_operands(&ptx, &instructions);
+        let product = whole.iter().find(|one| one.opcode.starts_with("wgmma.mma"));
+        let text = &product.expect("a product").text;
+        assert!(text.starts_with("wgmma.mma_async"), "{text}");
+        assert!(text.ends_with("%f63}, %rd1, %rd1, 1, 1, 1, 0, 0"), "{text}");
+    }
+
+    #[test]
     fn a_block_keeps_the_occupancy_that_it_needs_at_least() {
         // One CTA of 128 threads more would not fit with 138 registers: an SM holds three with up to 168.
         let ptx = products();
@@ -368,11 +406,19 @@ setp.ne.s32 %p1, %r2, 0;
         let chosen = choose::all(&with_all_operands(&ptx, &instructions), &Card::H200);
         let ranges = ranges(&ptx, &instructions);
         let successors = successors(&ptx, &instructions, &ranges);
-        let mut registers = Registers::new(&ptx, &instructions, &chosen, &ranges, &successors);
+        let of = |cta| Registers::new(&ptx, &instructions, &chosen, &ranges, &successors, cta);
+        let mut registers = of(CTA);
         registers.keep_occupancy(130);
         assert_eq!(registers.room(), 168 - 8);
         registers.keep_occupancy(20);
         assert_eq!(registers.room(), 32 - 8);
+        // Of these CTAs an SM's shared memory holds four.
+        let mut registers = of(CtaSize {
+            shared_bytes: 48 * 1024,
+            ..CTA
+        });
+        registers.keep_occupancy(20);
+        assert_eq!(registers.room(), 128 - 8);
     }
 
     #[test]
@@ -396,6 +442,48 @@ setp.ne.s32 %p1, %r2, 0;
         let (first, second) = (&code[at("FFMA", 0)], &code[at("FFMA", 1)]);
         assert!(first.wait != 0 && second.wait != 0 && first.wait != second.wait);
         assert_eq!(names.last(), Some(&"EXIT"));
+    }
+
+    #[test]
+    fn a_load_is_waited_for_once() {
+        let readers = [3, 4].map(|sum| format!("fma.rn.f32 %f{sum}, %f1, %f1, %f{sum};\n"));
+        let (listed, _) = of(&PTX.replace(&readers[0], &readers.concat()));
+        let code = &listed.code.instructions;
+        let load = code.iter().find(|one| one.opcode.starts_with("LDG"));
+        let board = 1 << load.and_then(|one| one.write).expect("a scoreboard");
+        let waits = code.iter().filter(|one| one.wait & board != 0);
+        assert_eq!(waits.count(), 1, "{code:?}");
+    }
+
+    #[test]
+    fn a_renamed_result_is_waited_for_as_long_as_the_result() {
+        let stalls = |ptx: &str| {
+            let (listed, _) = of(ptx);
+            let code = listed.code.instructions;
+            let first = code.iter().position(|one| one.opcode == "FFMA");
+            let first = first.expect("an addition");
+            code[first].stall
+        };
+        let chain = |between: &str, name: &str| {
+            format!(
+                ".version 8.0
+.target sm_90a
+.address_size 64
+.visible .entry k(.param .u64 p)
+{{
+.reg .f32 %f<5>; .reg .b64 %rd<2>;
+ld.param.u64 %rd1, [p];
+add.f32 %f2, %f1, %f1;
+{between}
+add.f32 %f4, {name}, {name};
+st.global.f32 [%rd1], %f4;
+ret;
+}}
+"
+            )
+        };
+        assert_eq!(stalls(&chain("", "%f2")), 4);
+        assert_eq!(stalls(&chain("mov.f32 %f3, %f2;", "%f3")), 4);
     }
 
     #[test]

@@ -8,10 +8,24 @@ use super::choose::Chosen;
 const BESIDES: u32 = 8;
 /// The maximum per thread.
 const MOST: u32 = 255;
-/// Registers of an SM, and the most threads that it holds (CUDA C++ Programming Guide, "Technical Specifications per Compute
-/// Capability", 9.0).
+/// What an SM has: registers, threads, CTAs and bytes of shared memory, of which the system reserves some for each CTA (CUDA C++
+/// Programming Guide, "Technical Specifications per Compute Capability", 9.0).
 const OF_AN_SM: u32 = 65_536;
 const THREADS: u32 = 2048;
+const CTAS: u32 = 32;
+const SHARED_BYTES: u32 = 228 * 1024;
+const RESERVED_BYTES: u32 = 1024;
+
+/// What a CTA of the launch takes of an SM besides registers. Together they decide how many registers a thread can have at the same
+/// occupancy.
+#[derive(Clone, Copy, Debug)]
+pub struct CtaSize {
+    /// Its threads.
+    pub threads: u32,
+    /// Its bytes of shared memory, static and dynamic. With fewer than the launch requests, the schedule may save registers for CTAs
+    /// that do not fit.
+    pub shared_bytes: u32,
+}
 
 /// Registers of the PTX, by number, as far as they take registers of the machine: not predicates, parameters and constants.
 /// One that only renames another has that one's number.
@@ -28,6 +42,7 @@ pub(super) struct Registers {
     /// The register count that the schedule aims at.
     aim: u32,
     bounds: Bounds,
+    cta: CtaSize,
 }
 
 impl Registers {
@@ -38,6 +53,7 @@ impl Registers {
         chosen: &[Chosen],
         blocks: &[(usize, usize)],
         successors: &[Vec<usize>],
+        cta: CtaSize,
     ) -> Self {
         let renamed = renamed(instructions, chosen);
         let mut numbers: HashMap<&str, usize> = HashMap::default();
@@ -74,6 +90,7 @@ impl Registers {
             live_out: vec![HashSet::default(); blocks.len()],
             aim: bounds.most,
             bounds,
+            cta,
         };
         registers.flow(successors, blocks);
         registers
@@ -91,7 +108,8 @@ impl Registers {
     /// kernel states its blocks per SM.
     pub fn keep_occupancy(&mut self, least: u32) {
         if !self.bounds.blocks_are_stated {
-            self.aim = self.bounds.with_as_many_blocks(self.needed(least));
+            let held = self.cta.held(self.needed(least));
+            self.aim = per_thread(self.cta.whole_warps() * held).min(self.bounds.most);
         }
     }
 
@@ -183,8 +201,6 @@ fn header<'a>(ptx: &'a str, instructions: &[Instruction]) -> &'a str {
 /// What `__launch_bounds__` says.
 #[derive(Clone, Copy)]
 struct Bounds {
-    /// Threads of a block, at most.
-    threads: Option<u32>,
     /// Registers per thread, at most.
     most: u32,
     /// Whether it says how many blocks an SM is to hold.
@@ -208,19 +224,29 @@ impl Bounds {
         let threads = number(".maxntid").map(|threads| threads.max(1));
         let held = threads.map(|threads| threads.saturating_mul(blocks.unwrap_or(1).max(1)));
         Self {
-            threads,
             most: held.map_or(MOST, per_thread),
             blocks_are_stated: blocks.is_some(),
         }
     }
+}
 
-    /// The most registers per thread with which an SM holds as many blocks as with these.
-    fn with_as_many_blocks(&self, registers: u32) -> u32 {
-        // Without `.maxntid` the block size is unknown, so the resident warps are kept instead.
-        let threads = self.threads.map_or(32, |threads| threads.clamp(32, 1024));
-        let threads = threads.next_multiple_of(32);
-        let held = (OF_AN_SM / (threads * registers.max(1))).min(THREADS / threads);
-        per_thread(threads * held.max(1)).min(self.most)
+impl CtaSize {
+    /// Its threads, with idle ones that fill the last warp.
+    fn whole_warps(self) -> u32 {
+        self.threads.clamp(1, 1024).next_multiple_of(32)
+    }
+
+    /// How many of them an SM holds if a thread has this many registers; at least one.
+    fn held(self, registers: u32) -> u32 {
+        let threads = self.whole_warps();
+        let shared_bytes = self.shared_bytes.saturating_add(RESERVED_BYTES);
+        let most = [
+            OF_AN_SM / (threads * registers.max(1)),
+            THREADS / threads,
+            CTAS,
+            SHARED_BYTES / shared_bytes,
+        ];
+        most.into_iter().min().unwrap_or(0).max(1)
     }
 }
 
@@ -238,5 +264,27 @@ fn width(name: &str) -> u32 {
         "rd" | "fd" => 2,
         "r" | "f" | "rs" | "h" | "hh" => 1,
         _ => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_scarcest_resource_limits_the_ctas_of_an_sm() {
+        let held = |threads, shared_bytes, registers| {
+            let cta = CtaSize {
+                threads,
+                shared_bytes,
+            };
+            cta.held(registers)
+        };
+        assert_eq!(held(128, 0, 168), 3, "registers");
+        assert_eq!(held(256, 0, 8), 8, "threads");
+        assert_eq!(held(32, 0, 8), 32, "CTAs");
+        assert_eq!(held(128, 113 * 1024, 32), 2, "shared memory");
+        assert_eq!(held(128, 114 * 1024, 32), 1, "the reserved KiB of each");
+        assert_eq!(held(2048, u32::MAX, u32::MAX >> 12), 1, "not even one");
     }
 }

@@ -74,6 +74,72 @@ impl Boards {
     }
 }
 
+/// The scoreboards that a block's instructions still have to wait for: a load that some instruction has waited for is complete, even
+/// if its scoreboard counts further loads since.
+struct Waits<'a> {
+    boards: &'a Boards,
+    /// How many instructions have been scheduled.
+    now: u32,
+    /// Of each register that the block has written, the scoreboards that signal it and when it was written; before the block at 0.
+    written: HashMap<&'a str, (u8, u32)>,
+    /// When each scoreboard was last waited for.
+    waited: [u32; BOARDS as usize],
+}
+
+impl<'a> Waits<'a> {
+    fn new(boards: &'a Boards) -> Self {
+        Self {
+            boards,
+            now: 0,
+            written: HashMap::default(),
+            waited: [0; BOARDS as usize],
+        }
+    }
+
+    /// The scoreboards that these registers wait for.
+    fn of(&self, names: &[String]) -> u8 {
+        let open = |name: &String| {
+            let before = || (self.boards.by_name.get(name).copied().unwrap_or(0), 0);
+            let (mask, at) = self
+                .written
+                .get(name.as_str())
+                .copied()
+                .unwrap_or_else(before);
+            let open = (0..).zip(self.waited).filter(|(_, waited)| *waited <= at);
+            open.fold(0, |all, (board, _)| all | mask & 1 << board)
+        };
+        names.iter().map(open).fold(0, |all, mask| all | mask)
+    }
+
+    /// Schedules an instruction that releases the scoreboard `own`; returns those that it waits for.
+    fn take(&mut self, one: &'a Chosen, own: Option<u8>) -> u8 {
+        let mask = self.of(&one.reads);
+        self.now += 1;
+        let left = match one.machine.first() {
+            // A renamed register waits for what its source waits for.
+            None => mask,
+            Some(first) => {
+                for (_, waited) in (0..)
+                    .zip(&mut self.waited)
+                    .filter(|(board, _)| mask >> board & 1 == 1)
+                {
+                    *waited = self.now;
+                }
+                let kept = if first.guarded {
+                    self.of(&one.writes)
+                } else {
+                    0
+                };
+                own.map_or(0, |board| 1 << board) | kept
+            }
+        };
+        for name in &one.writes {
+            self.written.insert(name, (left, self.now));
+        }
+        mask
+    }
+}
+
 fn is_wgmma(class: Class) -> bool {
     matches!(class.does, Does::Wgmma(_))
 }
@@ -212,6 +278,7 @@ pub(super) fn block(
     let mut pipe_free = [0.0f64; PIPES];
     let mut ready: Vec<usize> = (0..count).filter(|&at| left[at] == 0).collect();
     let mut order: Vec<(usize, MachineInstruction)> = Vec::new();
+    let mut waits = Waits::new(boards);
     let (mut time, mut fixed_time) = (0.0f64, 0.0f64);
     while !ready.is_empty() {
         let start = |at: usize| {
@@ -237,10 +304,16 @@ pub(super) fn block(
         time = start(at);
         ready.swap_remove(nth);
         live.take(at);
-        // The wait of a fixed latency is the stall count of the instruction before.
-        let mut gap = (fixed_at[at] - fixed_time).max(0.0).ceil() as u32;
-        fixed_time = fixed_time.max(fixed_at[at]);
-        while gap > 0 && !chosen[at].machine.is_empty() {
+        let all = chosen[at].machine.len();
+        let fixed_start = fixed_time.max(fixed_at[at]);
+        // The wait of a fixed latency is the stall count of the instruction before. What only renames a register leaves it to the
+        // readers of its result.
+        let mut gap = 0;
+        if all > 0 {
+            gap = (fixed_start - fixed_time).ceil() as u32;
+            fixed_time = fixed_start;
+        }
+        while gap > 0 {
             let Some((_, previous)) = order.last_mut() else {
                 break;
             };
@@ -263,20 +336,25 @@ pub(super) fn block(
                 gap -= 1;
             }
         }
-        let all = chosen[at].machine.len();
+        let own = boards.own.get(&(first + at)).copied();
+        let wait = waits.take(&chosen[at], own);
         for (nth, machine) in chosen[at].machine.iter().enumerate() {
             let mut machine = machine.clone();
             if nth == 0 {
-                machine.wait = boards.mask(&chosen[at].reads);
+                machine.wait = wait;
             }
             if nth + 1 == all {
-                machine.write = boards.own.get(&(first + at)).copied();
+                machine.write = own;
             }
             order.push((at, machine));
             time += 1.0;
             fixed_time += 1.0;
         }
-        let last = if all == 0 { 0.0 } else { 1.0 };
+        // When the last machine instruction issues; of a renaming, when its source is there.
+        let (issued, fixed_issued) = match all {
+            0 => (time, fixed_start),
+            _ => (time - 1.0, fixed_time - 1.0),
+        };
         if let Some(class) = chosen[at].class {
             let free = &mut pipe_free[class.pipe as usize];
             *free = free.max(time - all as f64) + interval(class) * all as f64;
@@ -287,8 +365,8 @@ pub(super) fn block(
                 true => clocks.min(2.0),
                 false => clocks,
             };
-            fixed_at[later] = fixed_at[later].max(fixed_time - last + fixed);
-            ready_at[later] = ready_at[later].max(time - last + clocks);
+            fixed_at[later] = fixed_at[later].max(fixed_issued + fixed);
+            ready_at[later] = ready_at[later].max(issued + clocks);
             left[later] -= 1;
             if left[later] == 0 {
                 ready.push(later);

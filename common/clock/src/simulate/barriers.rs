@@ -45,7 +45,7 @@ impl Simulator<'_> {
         let warp = &mut self.warps[number];
         (warp.released, warp.why) = (time, why);
         let next = warp.next.max(time);
-        self.push(next, Item::Warp(number));
+        self.push_warp(next, number);
     }
 
     pub(super) fn mbarrier(&mut self, number: usize, effects: &[emulator::TraceEffect], time: f64) {

@@ -1,4 +1,6 @@
 //! The input of a simulation.
+use std::sync::Arc;
+
 use emulator::{TraceLine, WarpTrace};
 
 use crate::path::Step;
@@ -7,17 +9,17 @@ use crate::sharing::Sharing;
 /// The program of a warp.
 #[derive(Clone, Debug)]
 pub struct Program<'a> {
-    /// Machine instructions in issue order.
-    pub steps: Vec<Step>,
+    /// Machine instructions in issue order; warps that took the same path share them.
+    pub steps: Arc<[Step]>,
     /// The trace that says what they do.
     pub trace: &'a WarpTrace,
     /// For each event, the index of its first effect.
-    effects: Vec<u32>,
+    effects: Arc<[u32]>,
 }
 
 impl<'a> Program<'a> {
     /// From a walk and the trace that it follows.
-    pub fn new(steps: Vec<Step>, trace: &'a WarpTrace) -> Self {
+    pub fn new(steps: Arc<[Step]>, trace: &'a WarpTrace) -> Self {
         let mut effects = Vec::with_capacity(trace.events.len() + 1);
         let mut next = 0;
         for event in 0..=trace.events.len() as u32 {
@@ -29,12 +31,12 @@ impl<'a> Program<'a> {
         Self {
             steps,
             trace,
-            effects,
+            effects: effects.into(),
         }
     }
 
     /// The same warp with other steps of the same trace.
-    pub(crate) fn with_steps(&self, steps: Vec<Step>) -> Self {
+    pub(crate) fn with_steps(&self, steps: Arc<[Step]>) -> Self {
         Self {
             steps,
             trace: self.trace,

@@ -23,6 +23,7 @@ mod result;
 mod state;
 mod wgmma;
 
+use std::cmp::Reverse;
 use std::collections::binary_heap::PeekMut;
 use std::collections::{BinaryHeap, VecDeque};
 
@@ -33,7 +34,7 @@ use crate::class::{Class, Does, PIPES};
 use crate::machine_code::{MachineCode, MachineInstruction};
 use crate::memory::Memory;
 use crate::stall::{STALLS, Stall};
-use state::{ClusterState, Cta, Due, Item, Sm, Warp, Warpgroup};
+use state::{ClusterState, Cta, Due, DueWarp, Item, Sm, Warp, Warpgroup};
 
 pub use job::{Job, Program};
 pub use result::{Activity, Simulation, SimulationError, Span, Unit};
@@ -50,7 +51,9 @@ struct Simulator<'a> {
     code: &'a [MachineInstruction],
     classes: Vec<Class>,
     job: &'a Job<'a>,
-    heap: BinaryHeap<Due>,
+    /// The warps that may issue an instruction, and what else happens.
+    due: BinaryHeap<Reverse<DueWarp>>,
+    events: BinaryHeap<Due>,
     order: u64,
     warps: Vec<Warp<'a>>,
     ctas: Vec<Cta>,
@@ -91,7 +94,8 @@ pub fn simulate(
             .map(|one| Class::of(one, card))
             .collect(),
         job,
-        heap: BinaryHeap::new(),
+        due: BinaryHeap::new(),
+        events: BinaryHeap::new(),
         order: 0,
         warps: Vec::new(),
         ctas: Vec::new(),
@@ -118,7 +122,13 @@ impl<'a> Simulator<'a> {
     fn push(&mut self, time: f64, item: Item) {
         self.order += 1;
         let order = self.order;
-        self.heap.push(Due { time, order, item });
+        self.events.push(Due { time, order, item });
+    }
+
+    fn push_warp(&mut self, time: f64, warp: usize) {
+        self.order += 1;
+        let due = DueWarp::new(time, self.order, warp);
+        self.due.push(Reverse(due));
     }
 
     /// Starts the next cluster, one CTA on each SM.
@@ -171,7 +181,7 @@ impl<'a> Simulator<'a> {
                     wgmmas: 0,
                     groups: Vec::new(),
                 });
-                self.push(time, Item::Warp(warp));
+                self.push_warp(time, warp);
             }
         }
         self.clusters.push(ClusterState {
@@ -197,7 +207,7 @@ impl<'a> Simulator<'a> {
             return;
         };
         let mut counts: HashMap<u32, usize> = HashMap::default();
-        for step in &warp.program.steps {
+        for step in warp.program.steps.iter() {
             let waits = matches!(
                 self.classes[step.instruction as usize].does,
                 Does::Barrier { waits: true } | Does::MbarrierWait | Does::WaitGroups(_)
@@ -227,33 +237,31 @@ impl<'a> Simulator<'a> {
 
     fn run(mut self) -> Result<Simulation, SimulationError> {
         let mut now = 0.0f64;
-        while let Some(&due) = self.heap.peek() {
-            now = now.max(due.time);
-            let again = match due.item {
-                Item::Warp(warp) => self.step(warp, due.time),
-                Item::Arrive {
-                    cta,
-                    at,
-                    count,
-                    bytes,
-                } => {
-                    self.arrive(cta, at, count, bytes, due.time);
-                    None
+        loop {
+            let warp = self.due.peek().map(|&Reverse(due)| due);
+            let event = self.events.peek().copied();
+            let event = event.filter(|event| warp.is_none_or(|warp| event.is_before(warp)));
+            match (event, warp) {
+                (Some(event), _) => {
+                    self.events.pop();
+                    now = now.max(event.time);
+                    self.happen(event);
                 }
-                Item::Refill => {
-                    self.start(due.time);
-                    None
+                (None, Some(due)) => {
+                    now = now.max(due.time());
+                    let again = self.step(due.warp(), due.time());
+                    // Latencies are not negative, so `due` is still the first. Most warps are due again: replacing the first sifts
+                    // once, where a pop and a push would sift twice.
+                    self.order += 1;
+                    if let Some(mut first) = self.due.peek_mut() {
+                        debug_assert_eq!(first.0, due);
+                        match again {
+                            Some(time) => first.0 = DueWarp::new(time, self.order, due.warp()),
+                            None => drop(PeekMut::pop(first)),
+                        }
+                    }
                 }
-            };
-            // Latencies are not negative, so `due` is still the first. Most warps are due again: replacing the first sifts once,
-            // where a pop and a push would sift twice.
-            self.order += 1;
-            if let Some(mut first) = self.heap.peek_mut() {
-                debug_assert_eq!(first.order, due.order);
-                match again {
-                    Some(time) => (first.time, first.order) = (time, self.order),
-                    None => drop(PeekMut::pop(first)),
-                }
+                (None, None) => break,
             }
         }
         if let Some(cta) = self.ctas.iter().position(|cta| cta.alive > 0) {
@@ -274,5 +282,18 @@ impl<'a> Simulator<'a> {
             self.result.memory += sm.memory.busy;
         }
         Ok(self.result)
+    }
+
+    /// What is not an instruction of a warp.
+    fn happen(&mut self, event: Due) {
+        match event.item {
+            Item::Arrive {
+                cta,
+                at,
+                count,
+                bytes,
+            } => self.arrive(cta, at, count, bytes, event.time),
+            Item::Refill => self.start(event.time),
+        }
     }
 }

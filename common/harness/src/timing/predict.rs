@@ -1,7 +1,7 @@
 //! Predicts how long a kernel takes, with the clock model and without a GPU.
 use std::collections::{BTreeMap, BTreeSet};
 
-use clock::{Card, Estimate, Launch, Listed, Place, Read, Sharing};
+use clock::{Card, CtaSize, Estimate, Launch, Listed, Place, Read, Sharing};
 use emulator::{LaunchReport, TraceRequest, WarpTrace};
 
 use crate::bench::Effort;
@@ -63,28 +63,35 @@ impl Code {
         source: &Source,
         entry: &str,
         function: &Function,
+        config: &LaunchConfig,
         card: &Card,
         options: PredictOptions,
     ) -> Self {
+        let listed = |why| Self::listed(source, function, config, card, why);
         if options.from_ptx {
-            return Self::listed(
-                source,
-                function,
-                card,
-                "ptxas is ignored, as requested".into(),
-            );
+            return listed("ptxas is ignored, as requested".into());
         }
         match machine_code::of(source, entry) {
             Ok(machine) => Self {
                 machine,
                 listed: None,
             },
-            Err(why) => Self::listed(source, function, card, format!("{why:#}")),
+            Err(why) => listed(format!("{why:#}")),
         }
     }
 
-    fn listed(source: &Source, function: &Function, card: &Card, why: String) -> Self {
-        let listed = Listed::new(&source.ptx, function.instructions(), card);
+    fn listed(
+        source: &Source,
+        function: &Function,
+        config: &LaunchConfig,
+        card: &Card,
+        why: String,
+    ) -> Self {
+        let cta = CtaSize {
+            threads: config.block.iter().product(),
+            shared_bytes: shared_bytes(function, config),
+        };
+        let listed = Listed::new(&source.ptx, function.instructions(), cta, card);
         Self {
             machine: listed.code.clone(),
             listed: Some((listed, why)),
@@ -311,7 +318,8 @@ impl TracedLaunch<'_> {
         let (code, estimated) = match launch(&self.code) {
             // The machine code is from another kernel, or its branches do not fit the trace.
             Err(error) if self.code.listed.is_none() => {
-                let code = Code::listed(self.source, self.function, &card, error.to_string());
+                let why = error.to_string();
+                let code = Code::listed(self.source, self.function, config, &card, why);
                 let again = launch(&code);
                 (code, again)
             }
@@ -347,30 +355,22 @@ pub(crate) fn of_host(
     run: impl FnOnce(&mut Host, u32) -> Result<Finished>,
     no: impl Fn(String) -> Error,
 ) -> Result<(Prediction, Finished)> {
-    let code = Code::new(
-        &kernel.source,
-        kernel.name,
-        &kernel.function,
-        &card,
-        options,
-    );
+    let (source, function) = (&kernel.source, &kernel.function);
     let config = LaunchConfig {
         block: [kernel.spec.threads, 1, 1],
         dynamic_shared: kernel.spec.dynamic_shared,
         ..LaunchConfig::default()
     };
-    let mut finished = run(
-        host,
-        resident(&code.machine, &kernel.function, &config).max(1),
-    )?;
+    let code = Code::new(source, kernel.name, function, &config, &card, options);
+    let mut finished = run(host, resident(&code.machine, function, &config).max(1))?;
     let traced = Traced {
         report: finished.report.take().unwrap_or_default(),
         wave: host.take_wave(),
     };
     let launch = TracedLaunch {
         kernel: called,
-        source: &kernel.source,
-        function: &kernel.function,
+        source,
+        function,
         code,
         config: &finished.launch.config,
         traced: &traced,
@@ -415,22 +415,16 @@ impl AnyLaunch<'_> {
         let no = |why: String| Error::NotPredicted(self.kernel.to_owned(), why);
         let card = Card::H200.with(self.constants);
         let card = card.map_err(|error| no(error.to_string()))?;
-        let code = Code::new(self.source, self.entry, self.function, &card, self.options);
-        let held = resident(&code.machine, self.function, self.config).max(1);
-        let traced = traced(
-            device,
-            self.function,
-            self.config,
-            self.args,
-            held,
-            card.sms,
-        )?;
+        let (source, function, config) = (self.source, self.function, self.config);
+        let code = Code::new(source, self.entry, function, config, &card, self.options);
+        let held = resident(&code.machine, function, config).max(1);
+        let traced = traced(device, function, config, self.args, held, card.sms)?;
         let launch = TracedLaunch {
             kernel: self.kernel.to_owned(),
-            source: self.source,
-            function: self.function,
+            source,
+            function,
             code,
-            config: self.config,
+            config,
             traced: &traced,
             memory: self.memory,
             warmed: true,
