@@ -34,11 +34,16 @@ pub struct Host {
     first_cluster_only: bool,
     /// Whether persistent blocks are so few that each takes several tiles.
     few_blocks: bool,
+    /// What each byte of C is before the launch.
+    c_before: u8,
     /// The trace of the CTAs that run at the same time.
     wave: Vec<emulator::WarpTrace>,
     launched: Option<(RecordedLaunch, Option<LaunchReport>)>,
     finished: Option<Finished>,
 }
+
+/// Both bytes of a NaN.
+const NAN_BYTE: u8 = 0xff;
 
 /// A launch that can be repeated.
 pub(crate) struct RecordedLaunch {
@@ -82,6 +87,7 @@ impl Host {
             traced: None,
             first_cluster_only: false,
             few_blocks: false,
+            c_before: NAN_BYTE,
             wave: Vec::new(),
             launched: None,
             finished: None,
@@ -150,7 +156,7 @@ impl Host {
     /// If the device is out of memory.
     pub fn alloc(&mut self, name: &str, elements: usize) -> Result<Buffer> {
         let buffer = self.device.alloc(name, 2 * elements)?;
-        self.device.fill(&buffer, 0xff)?;
+        self.device.fill(&buffer, self.c_before)?;
         Ok(buffer)
     }
 
@@ -315,6 +321,11 @@ impl Host {
     /// Deals tiles to the persistent blocks of one SM, or to those of all again.
     pub(crate) fn deal_to_few_blocks(&mut self, few: bool) {
         self.few_blocks = few;
+    }
+
+    /// Makes C zero before a launch, or NaN again.
+    pub(crate) fn begin_with_zeros(&mut self, zeros: bool) {
+        self.c_before = if zeros { 0 } else { NAN_BYTE };
     }
 
     /// Makes the emulator keep the operands of matrix instructions.

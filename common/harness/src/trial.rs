@@ -8,6 +8,7 @@ use emulator::{
 };
 use half::f16;
 
+use crate::problem::to_bytes;
 use crate::{
     Error, Function, Host, Kernel, Prediction, Problem, Result, Rung, Settings, Size, Source,
     Target, TensorBox, Tile, Values, Verification, host, predict, transpose, verify,
@@ -65,6 +66,8 @@ pub struct Launched {
     pub c: Vec<f16>,
     /// Counters, address patterns, findings.
     pub run: LaunchReport,
+    /// An input that the kernel has changed.
+    pub changed: Option<&'static str>,
 }
 
 /// The predicted time of a launch.
@@ -260,6 +263,16 @@ impl Trial {
         let mut host = self.host.borrow_mut();
         host.keep_factors(on.values == Values::Distinct);
         let done = host.run_on(size, (on.values, on.seed), on.schedule)?;
+        let inputs = match self.task {
+            Task::Gemm => &[("A", &done.problem.a), ("B", &done.problem.b)][..],
+            Task::Transpose => &[("in", &done.problem.a)],
+        };
+        let mut changed = None;
+        for ((name, before), buffer) in inputs.iter().zip(&done.matrices) {
+            if host.device_mut().read(buffer)? != to_bytes(before) {
+                changed = changed.or(Some(*name));
+            }
+        }
         Ok(Launched {
             verification: match self.task {
                 Task::Gemm => verify(&done.problem, done.kernel.spec.tile, &done.c),
@@ -268,6 +281,18 @@ impl Trial {
             problem: done.problem,
             c: done.c,
             run: done.report.unwrap_or_default(),
+            changed,
         })
+    }
+
+    /// Launches it, without looking for faults, on a result buffer that is zero, as if it had been used before.
+    ///
+    /// # Errors
+    /// As for [`Self::launch`].
+    pub fn launch_on_used_memory(&self, on: &TrialLaunch) -> Result<Launched> {
+        self.host.borrow_mut().begin_with_zeros(true);
+        let launched = self.launch_unsanitized(on);
+        self.host.borrow_mut().begin_with_zeros(false);
+        launched
     }
 }

@@ -27,10 +27,13 @@ pub fn predicted_clocks<'a>(measure: &Measure, all: &LaunchResults<'a>, judged: 
             }
         };
         if !time.same || time.share < FAIR_SHARE {
-            let what = format!(
-                "the blocks of the SM that is timed compute {:.0}% of their share of C",
-                100.0 * if time.same { time.share } else { 0.0 }
-            );
+            let what = match time.same {
+                true => format!(
+                    "the blocks of the SM that is timed compute {:.0}% of their share of C",
+                    100.0 * time.share
+                ),
+                false => "what the blocks of the SM that is timed store in C is wrong without the other blocks".into(),
+            };
             let hint = "does every block have as much work as the others, and does it do that work itself?";
             none(judged, what, hint);
             continue;

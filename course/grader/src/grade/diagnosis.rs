@@ -26,9 +26,7 @@ const MOST_WORK: u64 = 1 << 25;
 pub fn of(all: &LaunchResults, launch: &PlannedLaunch, wrong: &Launched) -> Option<Cause> {
     let (tile, task) = (all.rubric.tile[launch.tile], all.rubric.task);
     let known = match task {
-        AssignmentKind::Gemm | AssignmentKind::Predict => {
-            no_products(all, launch, wrong).or_else(|| rounded(wrong))
-        }
+        AssignmentKind::Gemm | AssignmentKind::Predict => no_products(all, launch, wrong),
         AssignmentKind::Transpose => None,
     };
     if known.is_some() {
@@ -86,6 +84,11 @@ pub fn of(all: &LaunchResults, launch: &PlannedLaunch, wrong: &Launched) -> Opti
                 .then(|| probe::of(all.trial(launch), size, &launch.on))
                 .flatten()
         })
+        .or_else(|| {
+            (task == AssignmentKind::Gemm)
+                .then(|| rounded(wrong))
+                .flatten()
+        })
 }
 
 /// The loop that multiplies did not run: a kernel with tensor-core instructions executed none of them.
@@ -97,26 +100,28 @@ pub fn no_products(all: &LaunchResults, launch: &PlannedLaunch, wrong: &Launched
     let mut executions = products.map(|(_, counters)| counters.executions).peekable();
     executions.peek()?;
     (executions.sum::<u64>() == 0).then(|| Cause {
-        what: "the tensor cores multiply nothing in this launch".into(),
-        hint: "how many steps along K does this size have, and how often does the loop that multiplies go round?".into(),
+        what: "no tensor-core instruction is executed in this launch".into(),
+        hint: "how many steps along K does this size have, how many iterations does the loop around the instruction make, and which \
+                   condition may skip it?"
+            .into(),
         mistake: "missing-step",
     })
 }
 
-/// The largest error that is taken for rounding, relative to the tolerance (chosen, not measured). A missing product mostly exceeds it
-/// in some element, but not in every one.
+/// The largest error that is taken for rounding, relative to the tolerance (chosen, not measured).
 const ROUNDING: f64 = 32.0;
 
-/// All elements are nearly right.
+/// All elements are nearly right, and so are single products. A small product that is missing leaves them nearly right,
+/// too, so any other explanation comes first.
 fn rounded(wrong: &Launched) -> Option<Cause> {
     let found = &wrong.verification;
     let is_number = found.first_wrong.iter().all(|one| one.got.is_finite());
     (is_number && found.max_error <= ROUNDING * found.bound).then(|| Cause {
         what: format!(
-            "all wrong elements are nearly right: the largest error is {:.4}",
-            found.max_error
+            "all wrong elements are nearly right: the largest error is {:.4}, where {:.4} is allowed",
+            found.max_error, found.bound
         ),
-        hint: "in which format is each sum kept, and how often is it rounded? f16 has 11 bits, f32 has 24".into(),
+        hint: "in which format are the factors and the sums, and where is each of them rounded? f16 has 11 significant bits, f32 has 24".into(),
         mistake: "rounded-sums",
     })
 }

@@ -214,8 +214,8 @@ fn nothing_loaded(name: char) -> Cause {
     Cause {
         what: format!("every product multiplies with 0 in the place of {name}"),
         hint: format!(
-            "which code brings the elements of {name} to the place that is read here: is it executed, does it mean the same place, and is \
-             what it brings kept?"
+            "which code stores the elements of {name} where this product reads them: is it executed, is its address the same, and is \
+             anything stored there later?"
         ),
         mistake: "wrong-factors",
     }

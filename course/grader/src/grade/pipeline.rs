@@ -81,17 +81,16 @@ fn right<'b, 'a>(
     all.measured().filter(|(_, one)| one.verification.ok())
 }
 
-/// How often a warp that multiplies waits for other warps per tile of C: at barriers, and, if it copies nothing, at
-/// mbarriers, which can form a barrier, too. The warp with the most waits counts, because others would dilute an average.
+/// How often a warp that multiplies waits for other warps per tile of C: at barriers, and at mbarriers, which can form a barrier,
+/// too. A warp that copies may wait for an empty stage before each copy. The warp with the most waits counts, because others
+/// would dilute an average.
 pub fn block_barriers<'a>(measure: &Measure, all: &LaunchResults<'a>, judged: &mut Judged<'a>) {
     for (launch, one) in right(all) {
         let [rows, columns, _] = launch.tiles(all.rubric);
         let tiles_of_a_block = (rows * columns).div_ceil(blocks(one).max(1));
         let multiplying = one.run.leads.iter().filter(|lead| lead.of > 0);
-        let waits = multiplying.map(|lead| match lead.own_issues {
-            0 => lead.barriers + lead.waits_for_warps,
-            _ => lead.barriers,
-        });
+        let waits = multiplying
+            .map(|lead| lead.barriers + lead.waits_for_warps.saturating_sub(lead.own_issues));
         let most = waits.max().unwrap_or_default() as f64 / tiles_of_a_block.max(1) as f64;
         let words = format!(
             "a warp that multiplies comes to {most:.2} barriers of several warps in a tile of C, with waits for other warps at mbarriers"

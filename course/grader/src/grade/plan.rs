@@ -1,6 +1,6 @@
 //! The launches of a kernel: first the public sizes; then, for every student, each tile once, a large size that is a
-//! multiple of no tile, more tiles than the card has SMs, and a tile with a large K. The hidden parts are derived from a secret and a student by SHA-256,
-//! so they are the same on every machine.
+//! multiple of no tile, more tiles than the card has SMs, and a tile with a large K. The hidden parts are derived from a secret
+//! and a student by SHA-256, so they are the same on every machine.
 use anyhow::Result;
 use harness::{DISTINCT, Size, TrialLaunch, Values};
 use sha2::{Digest, Sha256};
@@ -19,8 +19,8 @@ pub enum Class {
     EveryTile,
     /// Many tiles in each direction, and no side a multiple of a tile's.
     Large,
-    /// More tiles than there are SMs, with one step along K: a kernel may stop after a fixed number of tiles. Only its
-    /// values count: under the sanitizer, it would take longer than all other launches together.
+    /// More tiles than there are SMs, in a grid that is not square, with one step along K: a kernel may stop after a fixed
+    /// number of tiles. Only its values count: under the sanitizer, it would take longer than all other launches together.
     Many,
     /// A single tile with a larger K than in all other launches: a kernel may stop at the largest K that its author
     /// tested.
@@ -144,9 +144,9 @@ const WAVES: [(u32, u32); 6] = [(2, 3), (3, 2), (2, 4), (4, 1), (3, 5), (2, 6)];
 /// Steps along K of [`Class::Large`].
 const LARGE_STEPS: u32 = 4;
 
-/// The fewest rows and columns of tiles of [`Class::Many`], whose product exceeds [`SMS`]; and how many numbers there are.
-const MANY: u32 = 12;
-const MANY_NUMBERS: u32 = 4;
+/// The fewest rows and columns of tiles of [`Class::Many`], and the most tiles, which bound its time.
+const MANY_SIDE: u32 = 9;
+const MOST_TILES: u32 = 225;
 
 /// The smallest K of [`Class::Deep`]; the largest is twice as much. It exceeds every public K, and one tile of it takes
 /// no longer than [`Class::Large`].
@@ -214,13 +214,12 @@ impl Draw<'_> {
                 (size, Values::Random)
             }
             Class::Many => {
-                let odd = |what, tile: u32| {
-                    let tiles = MANY + draw("many") as u32 % MANY_NUMBERS;
-                    tiles * tile - ((draw(what) as u32 % tile.min(16)) | 1)
-                };
+                let grids = grids();
+                let (rows, columns) = grids[draw("many") as usize % grids.len()];
+                let odd = |what, tile: u32| (draw(what) as u32 % tile.min(16)) | 1;
                 let size = Size {
-                    m: odd("odd m", m),
-                    n: odd("odd n", n),
+                    m: rows * m - odd("odd m", m),
+                    n: columns * n - odd("odd n", n),
                     k: (draw("odd k") as u32 % k) | 1,
                 };
                 (size, Values::Random)
@@ -263,6 +262,18 @@ impl Draw<'_> {
             closed: false,
         }
     }
+}
+
+/// Rows and columns of tiles for [`Class::Many`]: never as many rows as columns, since a kernel may confuse the two.
+fn grids() -> Vec<(u32, u32)> {
+    let sides = MANY_SIDE..=MOST_TILES / MANY_SIDE;
+    let all = sides
+        .clone()
+        .flat_map(|rows| sides.clone().map(move |columns| (rows, columns)));
+    let fits = |(rows, columns): &(u32, u32)| {
+        rows != columns && (SMS + 1..=MOST_TILES).contains(&(rows * columns))
+    };
+    all.filter(fits).collect()
 }
 
 /// Sizes of one or two tiles in each direction and two to four steps along K, as far as there are enough distinct
@@ -332,7 +343,8 @@ mod tests {
             let (many, all) = all.split_last().expect("launches");
             assert_eq!(many.class, Class::Many);
             let [rows, columns, steps] = many.tiles(&rubric);
-            assert!(rows * columns > u64::from(SMS) && steps == 1);
+            assert!((u64::from(SMS) + 1..=225).contains(&(rows * columns)) && steps == 1);
+            assert_ne!(rows, columns);
             let (large, tiles) = all.split_last().expect("launches");
             let numbers: Vec<usize> = tiles.iter().map(|launch| launch.tile).collect();
             assert_eq!(numbers, (0..rubric.tile.len()).collect::<Vec<_>>());

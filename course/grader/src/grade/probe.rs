@@ -119,6 +119,12 @@ fn cause(found: &Found, what: &str, hint: &str) -> Cause {
     }
 }
 
+/// Whether a number is right but for rounding, to bf16 at worst. Factors are distinct and spread over many powers of two, so another
+/// one is hardly ever as close.
+fn is_rounded(got: f32, want: f32) -> bool {
+    (got - want).abs() <= want.abs() / 256.0
+}
+
 /// The wrong elements of C, which should be this matrix padded with zeros.
 fn wrong(launched: &Launched, matrix: &[half::f16], pitch: u32) -> Vec<Found> {
     let problem = &launched.problem;
@@ -133,7 +139,7 @@ fn wrong(launched: &Launched, matrix: &[half::f16], pitch: u32) -> Vec<Found> {
             false => half::f16::ZERO,
         };
         let is = match (got.to_f32() == 0.0, labels.get(got.to_bits())) {
-            _ if got.to_f32() == want.to_f32() => return None,
+            _ if is_rounded(got.to_f32(), want.to_f32()) => return None,
             (true, _) => What::Nothing,
             (false, Some(element)) => What::Element(element),
             (false, None) => What::Another,

@@ -6,24 +6,33 @@ use harness::{Launched, lines};
 
 use super::judge::{Judged, LaunchResults};
 use super::plan::PlannedLaunch;
+use super::rubric::AssignmentKind;
 use super::{Complaint, NO_MISTAKE, element};
 
 /// The most findings shown per launch.
 const SHOWN: usize = 3;
 
-/// The points, all or nothing, and a complaint for each shown finding of the launch that tells most: the first public one that
-/// has a finding other than uninitialised bytes.
+/// The points, all or nothing, and complaints about one launch: the first with a finding other than uninitialised bytes, a public
+/// one if possible.
 pub fn judge<'a>(all: &LaunchResults<'a>) -> Judged<'a> {
     let mut judged = Judged::new();
     let launches = all.done.iter();
     let found = launches.filter(|(_, one)| !one.run.findings.is_empty());
-    // A place that nothing was written to says less than the race which a launch with more steps has there.
+    // A missing wait shows as uninitialised bytes if there is one step along K, and as a race, which says more, if there are several.
     let found = found.min_by_key(|(launch, one)| {
         let findings = one.run.findings.iter();
         (launch.closed, findings.map(order).min() == Some(LAST))
     });
+    let state = state(all);
     let Some((launch, one)) = found else {
-        judged.why.push("nothing found".into());
+        judged.credit = if state.is_some() { 0.0 } else { 1.0 };
+        judged.why.push(match state {
+            Some(_) => "nothing found, but the kernel cannot be launched again: see below".into(),
+            None => "nothing found".into(),
+        });
+        if let Some((launch, what, hint)) = state {
+            left(all, &mut judged, launch, &what, hint);
+        }
         return judged;
     };
     judged.credit = 0.0;
@@ -80,6 +89,42 @@ pub fn judge<'a>(all: &LaunchResults<'a>) -> Judged<'a> {
     shown.extend(notes.take(1).map(complaint));
     judged.complaints = shown;
     judged
+}
+
+/// A launch that would be wrong if it were repeated, although its variables are as before: what happens, and a hint.
+fn state<'a>(all: &LaunchResults<'a>) -> Option<(&'a PlannedLaunch, String, &'static str)> {
+    let changed = all.done.iter().find_map(|(launch, one)| {
+        let what = format!("the kernel changes {}, which is an input", one.changed?);
+        Some((*launch, what, "which line writes to an input?"))
+    });
+    let output = match all.rubric.task {
+        AssignmentKind::Transpose => "out",
+        AssignmentKind::Gemm | AssignmentKind::Predict => "C",
+    };
+    changed.or_else(|| {
+        let what = format!(
+            "{output} is wrong if it holds zeros before the launch, and right if it holds NaN"
+        );
+        let hint = "which line reads the result before this launch has written it?";
+        Some((all.reads_c?, what, hint))
+    })
+}
+
+/// Complains about it.
+fn left<'a>(
+    all: &LaunchResults<'a>,
+    judged: &mut Judged<'a>,
+    launch: &'a PlannedLaunch,
+    what: &str,
+    hint: &str,
+) {
+    if launch.closed {
+        return judged.closed(all, launch, "the kernel cannot be launched again");
+    }
+    let what = format!("{}: {what}", all.label(launch));
+    judged
+        .complaints
+        .push(Complaint::new(what, hint, "state-left"));
 }
 
 /// The place of reads of uninitialised bytes in [`order`].
@@ -398,11 +443,11 @@ fn race(
             "which wait comes between the copy and the read, and for which phase? And how does the thread that copies know that all \
              lanes have read this place before it is filled again?",
         ),
-        // Copies land late here, so that which of the two came first says nothing.
+        // The emulator completes copies late, so the order of the two accesses says nothing.
         (AsyncWrite, Read) | (Read, AsyncWrite) => (
             "cp-async-wait",
-            "which wait and which barrier come between the copy and the read; and between the read and the next copy to this place? In a \
-             ring of stages: which stage does each of the two lines mean, and is it one and the same?",
+            "which wait and which barrier are between the copy and the read, and which barrier is between the read and the next copy to \
+             the same bytes? In a ring of stages: which stage does each line access?",
         ),
         (Write, Read) if by_copy => (
             "race-after-the-copy",

@@ -134,7 +134,7 @@ fn wrong_values<'a>(
     }
     let findings = &one.run.findings;
     let has_fault = findings.iter().any(emulator::Finding::is_fatal);
-    // What nobody wrote is read where an address is wrong: which one, the numbers may tell.
+    // Uninitialised bytes may be read because an address is wrong, and the values of C may show which address.
     let by_address = |kind: &FindingKind| matches!(kind, FindingKind::Uninitialised(_));
     let by_address = findings.iter().all(|finding| by_address(&finding.kind));
     let cause = match (has_fault, by_address) {

@@ -13,7 +13,7 @@ const NUMBERS: &str = "39,61,111,174,186,549,940";
 /// The most lines of warnings that are shown.
 const SHOWN: usize = 12;
 
-/// Compiles the kernel again with these warnings as errors, because the sandbox, too, returns errors.
+/// Compiles the kernel again with these warnings as errors, because the sandbox returns messages only if compilation fails.
 pub fn of(
     (file, text): (&str, &str),
     arch: &str,
@@ -25,7 +25,7 @@ pub fn of(
     let plain = options.clone();
     options.push(format!("--diag-error={NUMBERS}"));
     let log = compiles(file, text, &options, compiler).err()?;
-    // An error is not a warning.
+    // A kernel that does not compile has a complaint already.
     compiles(file, text, &plain, compiler).ok()?;
     let lines = log.replace("): error: ", "): warning: ");
     let lines = lines
@@ -35,7 +35,8 @@ pub fn of(
         .filter(|line| !line.trim().is_empty())
         .take(SHOWN)
         .collect();
-    let hint = "the kernel compiles nevertheless, and this may be why it is wrong: begin here";
+    let hint =
+        "begin here: the kernel compiles, but what the compiler warns about may be the mistake";
     let what = format!("the compiler warns:\n{}", lines.join("\n"));
     Some(Complaint::new(what, hint, "compiler-warning"))
 }
