@@ -200,8 +200,8 @@ fn predictions_from_ptx_are_as_near_to_the_card_as_they_were() {
     let errors = Errors::new(recorded().iter().filter_map(Predicted::error_from_ptx));
     let errors = errors.expect("a record");
     assert!(errors.count >= 64, "{} are recorded", errors.count);
-    assert!(errors.median < 0.09, "{:.3} in the median", errors.median);
-    assert!(errors.mean < 0.14, "{:.3} in the mean", errors.mean);
-    // The worst are rungs 06 to 08, whose loads ptxas moves ahead of more products.
-    assert!(errors.worst < 0.52, "{:.3} at worst", errors.worst);
+    assert!(errors.median < 0.08, "{:.3} in the median", errors.median);
+    assert!(errors.mean < 0.11, "{:.3} in the mean", errors.mean);
+    // The worst are rungs 07 and 08, whose loads ptxas moves ahead of more products.
+    assert!(errors.worst < 0.44, "{:.3} at worst", errors.worst);
 }
