@@ -220,7 +220,7 @@
           const names = row ? `matrix ${row[0]}, row ${row[1]}` : "its address is not looked at";
           return {
             text: fragment.kind === "matrices" ? (row ? row.join(".") : "–") : warp * LANES + lane,
-            group: row || fragment.kind !== "matrices" ? Math.floor(lane / 4) : null,
+            group: fragment.kind !== "matrices" ? Math.floor(lane / 4) : row ? row[1] : null,
             name: fragment.kind === "matrices" ? `lane ${lane}: ${names}` : `lane ${lane}`, classes: row || fragment.kind !== "matrices" ? "" : "ia-empty",
           };
         },
@@ -337,7 +337,7 @@
       h("p", { class: "ia-said", "aria-live": "polite" },
         `${count(table.wavefronts, "wavefront")}, the ideal is ${table.ideal}. `,
         served ? `The row that lane ${lane} names begins at byte ${offsets[lane]}, in bank ${served.bank}, and is read in wavefront ${served.wavefront + 1}.` : ""),
-      places.strip(access, { name: state.shape, lane, groupOf: (lane) => Math.floor(lane / 4), onPick }),
+      places.strip(access, { name: state.shape, lane, groupOf: (lane) => fragment.addresses[lane]?.[1] ?? 0, onPick }),
       h("p", { class: "ia-key" }, "A line is a wavefront, a column a bank, a number the lane that names the row."));
   }
 

@@ -15,9 +15,10 @@
     const usual = { ...defaults, ...JSON.parse(start ?? "{}") };
     const isMine = () => !isChapter || ui.readState().figure === name;
     if (say) root.append(h("p", { class: "ia-say" }, say));
-    // mdBook turns pages with the arrows that move a slider or a cursor, and would after a click on a button.
+    // mdBook's keys are for the page: not while a field has the focus, and the arrows not within a figure.
     root.addEventListener("keydown", (event) => {
-      if (event.target.matches("input, select, textarea, button")) event.stopPropagation();
+      const isField = event.target.matches("input, select, textarea");
+      if (isField || event.key === "ArrowLeft" || event.key === "ArrowRight") event.stopPropagation();
     });
     let isDrawn = false;
     return {

@@ -158,7 +158,7 @@ fn what_is_malformed_is_named() {
         ),
         (
             shared(&format!("ld,4,{},1", all(0))),
-            "4 fields where the first line names 5",
+            "4 fields, but the first line has 5",
         ),
         (
             shared(&format!("ld,4,{},one,0", all(0))),

@@ -184,8 +184,8 @@ impl Launch<'_> {
             Some(found) => {
                 let cut = |keep| shortened(&clusters, found, keep);
                 let [few, more] = ROUNDS;
-                let (short, long) = rayon::join(|| run(cut(few)), || run(cut(more)));
-                let ((short, _), (clocks, simulation)) = (short?, long?);
+                let (with_few, with_more) = rayon::join(|| run(cut(few)), || run(cut(more)));
+                let ((short, _), (clocks, simulation)) = (with_few?, with_more?);
                 let round = (clocks - short) / (more - few) as f64;
                 (clocks + round * (found.rounds - more) as f64, simulation)
             }

@@ -52,8 +52,8 @@ pub struct CopyLead {
     pub in_flight: [u64; 2],
     /// All instructions by which that warp issued copies.
     pub issues: u64,
-    /// Those by which the warp itself did.
-    pub own_issues: u64,
+    /// Those by which the warp itself issued copies that another warp waited for.
+    pub copies_for_others: u64,
     /// How often the warp waited at a barrier of several warps, in the whole launch.
     pub barriers: u64,
     /// How often it waited for a phase of an mbarrier that other warps complete: in which no copy landed, or in which a warp that

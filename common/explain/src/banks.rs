@@ -178,7 +178,7 @@ mod tests {
         assert!(
             error(&format!("ld,4,{}", lanes("4294967292"))).contains("not a byte offset below")
         );
-        assert!(error("ld,4").contains("2 fields where the first line names 3"));
+        assert!(error("ld,4").contains("2 fields, but the first line has 3"));
         assert!(of("a,b\n").is_err() && of("").is_err());
     }
 

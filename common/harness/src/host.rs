@@ -445,8 +445,9 @@ pub fn gemm(host: &mut Host) -> Result<()> {
     host.verify(&problem, [a, b, c])
 }
 
-/// A limit far above the warp instructions that any kernel needs for a problem of this size. A naive one takes about 8 for
-/// 32 multiplications; this allows 64, and 32 more of K for the rest of the kernel, which counts if K is small. The minimum is what an endless loop of `mma`, the slowest instruction, executes in some seconds.
+/// A limit far above the warp instructions that any kernel needs for a problem of this size. A naive kernel executes about
+/// 8 for 32 multiplications; this allows 64. The 32 that are added to K allow for the rest of the kernel if K is small. The
+/// minimum is what an endless loop of `mma`, the slowest instruction, executes in some seconds.
 fn instruction_limit(padded: Size) -> u64 {
     let [m, n, k] = [padded.m, padded.n, padded.k].map(u64::from);
     (m * n).saturating_mul(2 * (k + 32)).max(1 << 22)

@@ -251,7 +251,7 @@ impl Trial {
         launched
     }
 
-    /// Launches it; the result buffer is filled with NaN first.
+    /// Launches it; the result buffer is filled with NaN first, unless [`Self::launch_on_zeros`] asks for zeros.
     ///
     /// # Errors
     /// If a limit is exceeded, or a GPU would refuse the launch. Wrong values and faults are not errors here.
@@ -289,7 +289,7 @@ impl Trial {
     ///
     /// # Errors
     /// As for [`Self::launch`].
-    pub fn launch_on_used_memory(&self, on: &TrialLaunch) -> Result<Launched> {
+    pub fn launch_on_zeros(&self, on: &TrialLaunch) -> Result<Launched> {
         self.host.borrow_mut().begin_with_zeros(true);
         let launched = self.launch_unsanitized(on);
         self.host.borrow_mut().begin_with_zeros(false);

@@ -26,7 +26,9 @@ pub fn prose(text: &str) -> String {
                 out += &text;
                 out.push(' ');
             }
-            Event::SoftBreak | Event::HardBreak => out.push('\n'),
+            Event::SoftBreak
+            | Event::HardBreak
+            | Event::End(TagEnd::Paragraph | TagEnd::Heading(_) | TagEnd::Item) => out.push('\n'),
             _ => {}
         }
     }

@@ -16,14 +16,14 @@ const CTAS: u32 = 32;
 const SHARED_BYTES: u32 = 228 * 1024;
 const RESERVED_BYTES: u32 = 1024;
 
-/// What a CTA of the launch takes of an SM besides registers. Together they decide how many registers a thread can have at the same
-/// occupancy.
+/// The resources of an SM that a CTA takes, besides registers. They limit how many CTAs are resident, and so how many
+/// registers a thread can have.
 #[derive(Clone, Copy, Debug)]
 pub struct CtaSize {
     /// Its threads.
     pub threads: u32,
-    /// Its bytes of shared memory, static and dynamic. With fewer than the launch requests, the schedule may save registers for CTAs
-    /// that do not fit.
+    /// Its bytes of shared memory, static and dynamic. If this is less than the launch requests, the schedule may save
+    /// registers for CTAs that do not fit on the SM.
     pub shared_bytes: u32,
 }
 

@@ -74,8 +74,8 @@ impl Boards {
     }
 }
 
-/// The scoreboards that a block's instructions still have to wait for: a load that some instruction has waited for is complete, even
-/// if its scoreboard counts further loads since.
+/// The scoreboards that later instructions of the block still have to wait for. Once an instruction has waited for a load, no
+/// other one has to, even if later loads use the same scoreboard.
 struct Waits<'a> {
     boards: &'a Boards,
     /// How many instructions have been scheduled.

@@ -51,8 +51,9 @@ struct Simulator<'a> {
     code: &'a [MachineInstruction],
     classes: Vec<Class>,
     job: &'a Job<'a>,
-    /// The warps that may issue an instruction, and what else happens.
+    /// The warps that may issue an instruction.
     due: BinaryHeap<Reverse<DueWarp>>,
+    /// All other events.
     events: BinaryHeap<Due>,
     order: u64,
     warps: Vec<Warp<'a>>,
@@ -245,7 +246,7 @@ impl<'a> Simulator<'a> {
                 (Some(event), _) => {
                     self.events.pop();
                     now = now.max(event.time);
-                    self.happen(event);
+                    self.process(event);
                 }
                 (None, Some(due)) => {
                     now = now.max(due.time());
@@ -284,8 +285,8 @@ impl<'a> Simulator<'a> {
         Ok(self.result)
     }
 
-    /// What is not an instruction of a warp.
-    fn happen(&mut self, event: Due) {
+    /// Processes an event that is not an instruction of a warp.
+    fn process(&mut self, event: Due) {
         match event.item {
             Item::Arrive {
                 cta,

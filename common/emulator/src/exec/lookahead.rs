@@ -191,6 +191,11 @@ impl Lookahead {
     /// The leads, once all warps have exited.
     pub fn leads(&self, warps: usize, block: impl Fn(usize) -> [u32; 3]) -> Vec<CopyLead> {
         let mut all = BTreeMap::new();
+        let mut for_others = vec![0; self.warps.len()];
+        for issued in &self.issues {
+            let others = issued.waited.iter().any(|&(by, _)| by != issued.by);
+            for_others[issued.by] += u64::from(others);
+        }
         for (&(actor, at, issue), &lead) in &self.needs {
             let Some(by) = self.issued(issue).map(|one| one.by) else {
                 continue;
@@ -204,7 +209,7 @@ impl Lookahead {
                 issuer_of: self.warps[by].total,
                 in_flight: [self.issuers[by].in_flight, self.issuers[by].known],
                 issues: self.issuers[by].issues,
-                own_issues: self.issuers[actor].issues,
+                copies_for_others: for_others[actor],
                 barriers: self.warps[actor].barriers,
                 waits_for_warps: self.waits_for_warps(actor),
             };

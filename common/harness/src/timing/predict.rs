@@ -88,7 +88,7 @@ impl Code {
         why: String,
     ) -> Self {
         let cta = CtaSize {
-            threads: config.block.iter().product(),
+            threads: threads(config),
             shared_bytes: shared_bytes(function, config),
         };
         let listed = Listed::new(&source.ptx, function.instructions(), cta, card);
@@ -250,10 +250,17 @@ pub(crate) fn traced(
 /// CTAs resident on an SM of the card.
 fn resident(code: &clock::MachineCode, function: &Function, config: &LaunchConfig) -> u32 {
     let shared = shared_bytes(function, config);
-    let threads = config.block.iter().product();
     Sm::new((9, 0), 227 * 1024)
-        .holds(threads, code.registers, shared)
+        .holds(threads(config), code.registers, shared)
         .blocks
+}
+
+/// Threads of a CTA; the launch has not been validated yet.
+fn threads(config: &LaunchConfig) -> u32 {
+    config
+        .block
+        .iter()
+        .fold(1, |all, &side| all.saturating_mul(side))
 }
 
 fn shared_bytes(function: &Function, config: &LaunchConfig) -> u32 {

@@ -32,7 +32,10 @@ pub fn predicted_clocks<'a>(measure: &Measure, all: &LaunchResults<'a>, judged: 
                     "the blocks of the SM that is timed compute {:.0}% of their share of C",
                     100.0 * time.share
                 ),
-                false => "what the blocks of the SM that is timed store in C is wrong without the other blocks".into(),
+                false => {
+                    "without the other blocks, the blocks of the timed SM store wrong values in C"
+                        .into()
+                }
             };
             let hint = "does every block have as much work as the others, and does it do that work itself?";
             none(judged, what, hint);

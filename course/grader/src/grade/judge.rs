@@ -22,8 +22,8 @@ pub struct LaunchResults<'a> {
     trials: &'a Trials,
     pub done: Vec<(&'a PlannedLaunch, Launched)>,
     pub stopped: Option<(&'a PlannedLaunch, Error)>,
-    /// A launch whose result depends on what C holds before it.
-    pub reads_c: Option<&'a PlannedLaunch>,
+    /// A launch whose result depends on what C holds before it, and whether it ends if C holds zeros.
+    pub reads_c: Option<(&'a PlannedLaunch, bool)>,
     /// For each launch in `done`, what was multiplied; none if the inputs do not identify elements.
     coverage: Vec<Option<Coverage>>,
 }
@@ -81,15 +81,19 @@ impl<'a> LaunchResults<'a> {
         all
     }
 
-    /// The first public launch of several tiles, if its right result is wrong if C holds zeros before the launch.
-    fn depends_on_c(&self) -> Option<&'a PlannedLaunch> {
+    /// The first public launch of several tiles, if its result is right, but not if C holds zeros before the launch.
+    fn depends_on_c(&self) -> Option<(&'a PlannedLaunch, bool)> {
         let (launch, one) = self.done.iter().find(|(launch, _)| {
             let [rows, columns, _] = launch.tiles(self.rubric);
             launch.is_public() && rows * columns > 1
         })?;
-        let again = || self.trial(launch).launch_on_used_memory(&launch.on);
-        let is_wrong = || again().map_or(true, |again| !again.verification.ok());
-        (one.verification.ok() && is_wrong()).then_some(*launch)
+        if !one.verification.ok() {
+            return None;
+        }
+        match self.trial(launch).launch_on_zeros(&launch.on) {
+            Ok(again) if again.verification.ok() => None,
+            again => Some((launch, again.is_ok())),
+        }
     }
 
     /// The launches that show how the kernel computes C: [`Class::Many`] only shows whether it is right.

@@ -82,18 +82,19 @@ fn right<'b, 'a>(
 }
 
 /// How often a warp that multiplies waits for other warps per tile of C: at barriers, and at mbarriers, which can form a barrier,
-/// too. A warp that copies may wait for an empty stage before each copy. The warp with the most waits counts, because others
+/// too. A warp may wait for an empty stage before each copy that other warps wait for. The warp with the most waits counts, because others
 /// would dilute an average.
 pub fn block_barriers<'a>(measure: &Measure, all: &LaunchResults<'a>, judged: &mut Judged<'a>) {
     for (launch, one) in right(all) {
         let [rows, columns, _] = launch.tiles(all.rubric);
         let tiles_of_a_block = (rows * columns).div_ceil(blocks(one).max(1));
         let multiplying = one.run.leads.iter().filter(|lead| lead.of > 0);
-        let waits = multiplying
-            .map(|lead| lead.barriers + lead.waits_for_warps.saturating_sub(lead.own_issues));
+        let waits = multiplying.map(|lead| {
+            lead.barriers + lead.waits_for_warps.saturating_sub(lead.copies_for_others)
+        });
         let most = waits.max().unwrap_or_default() as f64 / tiles_of_a_block.max(1) as f64;
         let words = format!(
-            "a warp that multiplies comes to {most:.2} barriers of several warps in a tile of C, with waits for other warps at mbarriers"
+            "a warp that multiplies waits {most:.2} times per tile of C for other warps, at barriers and mbarriers"
         );
         judged.measured(measure, all, launch, (most, words), "barrier-in-each-step");
     }

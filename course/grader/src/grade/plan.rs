@@ -192,7 +192,7 @@ impl Draw<'_> {
         let (size, values) = match class {
             Class::EveryTile => {
                 let all = fitting(rubric.tile[tile]);
-                let size = all[draw("size") as usize % all.len()];
+                let size = all[(draw("size") % all.len() as u64) as usize];
                 (size, Values::Distinct)
             }
             Class::Public | Class::Timed | Class::Large => {
@@ -215,7 +215,7 @@ impl Draw<'_> {
             }
             Class::Many => {
                 let grids = grids();
-                let (rows, columns) = grids[draw("many") as usize % grids.len()];
+                let (rows, columns) = grids[(draw("many") % grids.len() as u64) as usize];
                 let odd = |what, tile: u32| (draw(what) as u32 % tile.min(16)) | 1;
                 let size = Size {
                     m: rows * m - odd("odd m", m),
@@ -343,7 +343,10 @@ mod tests {
             let (many, all) = all.split_last().expect("launches");
             assert_eq!(many.class, Class::Many);
             let [rows, columns, steps] = many.tiles(&rubric);
-            assert!((u64::from(SMS) + 1..=225).contains(&(rows * columns)) && steps == 1);
+            assert!(
+                (u64::from(SMS) + 1..=u64::from(MOST_TILES)).contains(&(rows * columns))
+                    && steps == 1
+            );
             assert_ne!(rows, columns);
             let (large, tiles) = all.split_last().expect("launches");
             let numbers: Vec<usize> = tiles.iter().map(|launch| launch.tile).collect();

@@ -94,7 +94,7 @@ pub fn judge<'a>(all: &LaunchResults<'a>) -> Judged<'a> {
 /// A launch that would be wrong if it were repeated, although its variables are as before: what happens, and a hint.
 fn state<'a>(all: &LaunchResults<'a>) -> Option<(&'a PlannedLaunch, String, &'static str)> {
     let changed = all.done.iter().find_map(|(launch, one)| {
-        let what = format!("the kernel changes {}, which is an input", one.changed?);
+        let what = format!("the kernel changes `{}`, which is an input", one.changed?);
         Some((*launch, what, "which line writes to an input?"))
     });
     let output = match all.rubric.task {
@@ -102,11 +102,15 @@ fn state<'a>(all: &LaunchResults<'a>) -> Option<(&'a PlannedLaunch, String, &'st
         AssignmentKind::Gemm | AssignmentKind::Predict => "C",
     };
     changed.or_else(|| {
-        let what = format!(
-            "{output} is wrong if it holds zeros before the launch, and right if it holds NaN"
-        );
+        let (launch, ends) = all.reads_c?;
+        let what = match ends {
+            true => format!(
+                "{output} is wrong if it holds zeros before the launch, and right if it holds NaN"
+            ),
+            false => format!("the kernel fails if {output} holds zeros before the launch"),
+        };
         let hint = "which line reads the result before this launch has written it?";
-        Some((all.reads_c?, what, hint))
+        Some((launch, what, hint))
     })
 }
 

@@ -246,7 +246,8 @@ impl Execution<'_> {
         active: u32,
         site: impl Fn(usize) -> Site,
     ) {
-        // A lane knows at least what its warp knows.
+        // A lane knows at least what its warp knows. So if the warp's view suffices, there is no finding; otherwise each lane is
+        // checked with its own view.
         let warp = site(0).warp;
         let (block, order) = self.block_and_order(rank);
         let shadow = block.and_then(|block| block.shadow.as_ref());

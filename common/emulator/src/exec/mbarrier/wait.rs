@@ -121,7 +121,7 @@ impl Warp {
         let p = &mut self.predicates[wait.d as usize];
         *p = *p & !active | complete;
         if !wait.relaxed && cx.machine.options.sanitize {
-            // The whole warp acquires what the barrier released if all its lanes wait there, for whatever phases.
+            // Lanes at the same mbarrier acquire together: if they are all lanes of the warp, the warp does.
             if let Some(&(_, at)) = views.first()
                 && views.iter().all(|&(_, other)| other == at)
             {
