@@ -76,7 +76,7 @@ fn phases_and_merging_are_explained() {
         (
             "16 bytes, neighbours",
             "4",
-            "8 lanes ask for at most 128 bytes and make a phase",
+            "8 lanes access at most 128 bytes and make a phase",
         ),
         (
             "16 bytes, pairs of lanes share: merged",

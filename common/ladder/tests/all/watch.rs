@@ -198,7 +198,7 @@ fn a_hidden_launch_is_not_revealed() {
         student.quits()
     };
     // Both secrets draw the same tile for the launch that fails, which is shown.
-    let [one, other] = ["another secret of them", "a fourth secret of them"].map(shown);
+    let [one, other] = ["another secret of them", "a sixth secret of them"].map(shown);
     assert!(
         one.contains("at a hidden size with tile 2 (32x32x32): C is wrong"),
         "{one}"
