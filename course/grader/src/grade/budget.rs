@@ -10,7 +10,8 @@ use emulator::{
 use harness::{Launched, lines, thousands};
 use serde::Deserialize;
 
-use super::judge::{Judged, LaunchResults};
+use super::judge::Judged;
+use super::launches::LaunchResults;
 use super::plan::PlannedLaunch;
 use super::rubric::AssignmentKind;
 

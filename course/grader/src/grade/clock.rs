@@ -1,7 +1,8 @@
 //! How long a launch takes by the clock: a prediction, the same on every machine, of which the largest part of the clocks is named.
 use harness::{Tile, thousands};
 
-use super::judge::{Judged, LaunchResults};
+use super::judge::Judged;
+use super::launches::LaunchResults;
 use super::plan::{Class, SMS};
 use super::rubric::Measure;
 

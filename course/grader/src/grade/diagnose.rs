@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 use toml::{Table, Value};
 
 use super::RubricItem;
-use super::judge::why_stopped;
+use super::launches::why_stopped;
 use super::rubric::{Rubric, TileVariant};
 use crate::submission;
 

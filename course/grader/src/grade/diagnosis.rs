@@ -6,7 +6,7 @@ use std::num::FpCategory;
 use emulator::InstructionKind;
 use harness::{DISTINCT, Launched, Size, TrialLaunch, Values};
 
-use super::judge::LaunchResults;
+use super::launches::LaunchResults;
 use super::plan::PlannedLaunch;
 use super::rubric::AssignmentKind;
 use super::{fragment, misplaced, probe};

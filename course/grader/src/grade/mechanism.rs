@@ -6,7 +6,8 @@ use harness::{Launched, lines, thousands};
 
 use super::conflict::{self, Conflict};
 use super::gap::{self, Gap};
-use super::judge::{Judged, LaunchResults};
+use super::judge::Judged;
+use super::launches::LaunchResults;
 use super::plan::PlannedLaunch;
 use super::rubric::{AssignmentKind, Measure, TileVariant, What};
 use super::{Complaint, budget, clock, pipeline};

@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | `rubric` | what is required, and for how many points? |
 //! | `plan` | at which sizes is the kernel launched, and on which numbers? |
+//! | `launches` | what does the kernel do there? |
 //! | `judge` | how many points does it get? |
 //! | `values` | is C right? |
 //! | `diagnosis` | why is C wrong: |
@@ -40,6 +41,7 @@ mod fragment;
 mod gap;
 mod judge;
 mod labels;
+mod launches;
 mod mechanism;
 mod misplaced;
 mod pattern;

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use emulator::CopyLead;
 use harness::Launched;
 
-use super::judge::{Judged, LaunchResults};
+use super::judge::Judged;
+use super::launches::LaunchResults;
 use super::plan::{Class, PlannedLaunch, SMS};
 use super::rubric::Measure;
 

@@ -2,7 +2,7 @@
 use emulator::Counters;
 use harness::{lines, source_lines, thousands};
 
-use super::judge::LaunchResults;
+use super::launches::LaunchResults;
 
 /// Source lines shown before and after the one with the mistake.
 const AROUND: u32 = 3;

@@ -4,7 +4,8 @@ use emulator::{
 };
 use harness::{Launched, lines};
 
-use super::judge::{Judged, LaunchResults};
+use super::judge::Judged;
+use super::launches::LaunchResults;
 use super::plan::PlannedLaunch;
 use super::rubric::AssignmentKind;
 use super::{Complaint, NO_MISTAKE, element};

@@ -3,7 +3,8 @@ use emulator::FindingKind;
 use harness::{Error, Launched};
 
 use super::diagnosis;
-use super::judge::{Judged, LaunchResults, why_stopped};
+use super::judge::Judged;
+use super::launches::{LaunchResults, why_stopped};
 use super::plan::PlannedLaunch;
 use super::rubric::AssignmentKind;
 

@@ -1,0 +1,271 @@
+//! Compiles the kernel for each tile, and launches it at every planned size.
+use std::collections::BTreeMap;
+
+use anyhow::Result;
+use harness::{Compile, Error, Launched, Source, Tile, Trial};
+
+use super::labels::{self, Coverage};
+use super::plan::{Class, PlannedLaunch};
+use super::rubric::{AssignmentKind, Part, Rubric, TileVariant};
+use super::{Complaint, LaunchOutcome};
+
+/// The kernel, compiled for each tile of the rubric.
+pub type Trials = BTreeMap<usize, Trial>;
+
+/// The launches of a part, in order, up to the first one that failed, and why it failed.
+pub struct LaunchResults<'a> {
+    pub rubric: &'a Rubric,
+    pub part: &'a Part,
+    pub planned: &'a [PlannedLaunch],
+    trials: &'a Trials,
+    pub done: Vec<(&'a PlannedLaunch, Launched)>,
+    pub stopped: Option<(&'a PlannedLaunch, Error)>,
+    /// A launch whose result depends on what C holds before it, and whether it ends if C holds zeros.
+    pub reads_c: Option<(&'a PlannedLaunch, bool)>,
+    /// For each launch in `done`, what was multiplied; none if the inputs do not identify elements.
+    coverage: Vec<Option<Coverage>>,
+}
+
+impl<'a> LaunchResults<'a> {
+    /// No launches yet.
+    pub fn none(
+        rubric: &'a Rubric,
+        part: &'a Part,
+        planned: &'a [PlannedLaunch],
+        trials: &'a Trials,
+    ) -> Self {
+        Self {
+            rubric,
+            part,
+            planned,
+            trials,
+            done: Vec::new(),
+            stopped: None,
+            reads_c: None,
+            coverage: Vec::new(),
+        }
+    }
+
+    /// Performs the launches.
+    pub fn of(
+        rubric: &'a Rubric,
+        part: &'a Part,
+        planned: &'a [PlannedLaunch],
+        trials: &'a Trials,
+    ) -> Self {
+        let mut all = Self::none(rubric, part, planned, trials);
+        for launch in planned {
+            let trial = all.trial(launch);
+            let launched = match launch.class {
+                // Under the sanitizer this would take longer than all other launches together.
+                Class::Many => trial.launch_unsanitized(&launch.on),
+                // In an assignment to debug, the bug may need all blocks of a large launch.
+                Class::Large if rubric.bug.is_none() => trial.launch_on_one_sm(&launch.on),
+                _ => trial.launch(&launch.on),
+            };
+            match launched {
+                Ok(launched) => {
+                    let told = !launched.run.factors.is_empty();
+                    all.coverage.push(told.then(|| labels::coverage(&launched)));
+                    all.done.push((launch, launched));
+                }
+                Err(error) => {
+                    all.stopped = Some((launch, error));
+                    break;
+                }
+            }
+        }
+        all.reads_c = all.depends_on_c();
+        all
+    }
+
+    /// The first public launch of several tiles, if its result is right, but not if C holds zeros before the launch.
+    fn depends_on_c(&self) -> Option<(&'a PlannedLaunch, bool)> {
+        let (launch, one) = self.done.iter().find(|(launch, _)| {
+            let [rows, columns, _] = launch.tiles(self.rubric);
+            launch.is_public() && rows * columns > 1
+        })?;
+        if !one.verification.ok() {
+            return None;
+        }
+        match self.trial(launch).launch_on_zeros(&launch.on) {
+            Ok(again) if again.verification.ok() => None,
+            again => Some((launch, again.is_ok())),
+        }
+    }
+
+    /// The launches that show how the kernel computes C: [`Class::Many`] only shows whether it is right.
+    pub fn measured(&self) -> impl Iterator<Item = &(&'a PlannedLaunch, Launched)> + Clone {
+        let done = self.done.iter();
+        done.filter(|(launch, _)| launch.class != Class::Many)
+    }
+
+    /// The compiled kernel of a launch.
+    pub fn trial(&self, launch: &PlannedLaunch) -> &'a Trial {
+        // Every launch that was performed has one.
+        &self.trials[&launch.tile]
+    }
+
+    /// What tensor cores multiplied in a launch; empty if its inputs do not identify elements.
+    pub fn coverage(&self, launch: &PlannedLaunch) -> Coverage {
+        let mut all = self.done.iter().zip(&self.coverage);
+        let found = all.find(|((other, _), _)| *other == launch);
+        found
+            .and_then(|(_, coverage)| *coverage)
+            .unwrap_or_default()
+    }
+
+    /// Whether C is right at every size.
+    pub fn sound(&self) -> bool {
+        self.stopped.is_none() && self.done.iter().all(|(_, one)| one.verification.ok())
+    }
+
+    /// The outcome of every planned launch.
+    pub fn outcomes(&self) -> impl Iterator<Item = LaunchOutcome> {
+        self.planned.iter().map(|launch| {
+            let done = self.done.iter().find(|(other, _)| *other == launch);
+            let is_stopped = self.stopped.as_ref().is_some_and(|(at, _)| *at == launch);
+            let label = self.label(launch);
+            LaunchOutcome {
+                name: match self.part.name.as_str() {
+                    "" => label,
+                    part => format!("{part}: {label}"),
+                },
+                right: match done {
+                    Some((_, one)) => Some(one.verification.ok()),
+                    None => is_stopped.then_some(false),
+                },
+                clean: done.is_some_and(|(_, one)| one.run.findings.is_empty()),
+            }
+        })
+    }
+
+    /// The name of a launch.
+    pub fn label(&self, launch: &PlannedLaunch) -> String {
+        launch.label(self.rubric)
+    }
+}
+/// Compiles the kernel for each tile that is launched, or complains.
+pub fn trials(
+    rubric: &Rubric,
+    part: &Part,
+    kernel: (&str, &str),
+    launches: &[PlannedLaunch],
+    compiler: &dyn Compile,
+) -> Result<Result<Trials, Complaint>> {
+    let mut trials = Trials::new();
+    for launch in launches {
+        if trials.contains_key(&launch.tile) {
+            continue;
+        }
+        match trial(rubric, part, kernel, launch, compiler)? {
+            Ok(trial) => trials.insert(launch.tile, trial),
+            Err(complaint) => return Ok(Err(complaint)),
+        };
+    }
+    Ok(Ok(trials))
+}
+/// The macros of a part and a tile.
+pub fn macros_of(rubric: &Rubric, part: &Part, tile: usize) -> Vec<String> {
+    let TileVariant { m, n, k, .. } = rubric.tile[tile];
+    let macros = [("TILE_M", m), ("TILE_N", n), ("TILE_K", k)];
+    let mut defines: Vec<String> = macros.map(|(name, side)| format!("{name}={side}")).into();
+    defines.extend(part.define.clone());
+    defines
+}
+
+fn trial(
+    rubric: &Rubric,
+    part: &Part,
+    (file, text): (&str, &str),
+    launch: &PlannedLaunch,
+    compiler: &dyn Compile,
+) -> Result<Result<Trial, Complaint>> {
+    let TileVariant { m, n, k, .. } = rubric.tile[launch.tile];
+    let defines = macros_of(rubric, part, launch.tile);
+    let task = match rubric.task {
+        AssignmentKind::Transpose => harness::Task::Transpose,
+        AssignmentKind::Gemm | AssignmentKind::Predict => harness::Task::Gemm,
+    };
+    let source = Source::compiled(file, text, &rubric.arch, &defines, compiler);
+    let source = source.and_then(|mut source| {
+        if rubric.sizes.timed.is_some() {
+            // Whether it can be launched is said in better words than the assembler's.
+            Trial::new(source.clone(), task)?;
+            source.sass = compiler.assemble(&source.ptx, "gemm", &rubric.arch)?;
+        }
+        Ok(source)
+    });
+    let trial = match source.and_then(|source| Trial::new(source, task)) {
+        Ok(trial) => trial,
+        Err(error) if is_the_kernels(&error) => {
+            let hint = match &error {
+                Error::Compile { .. } => {
+                    "begin with the compiler's first message: others may follow from it"
+                }
+                Error::Ptx { error, .. } if error.line == 0 => {
+                    "the message names the limit, and by how much the kernel exceeds it"
+                }
+                Error::Ptx { .. } => {
+                    "the line contains inline PTX, or calls a function that does: compare its modifiers and operands with \
+                     the PTX ISA, and with the assignment's kernel.cu"
+                }
+                _ => {
+                    "begin with the assignment's kernel.cu, and keep its parameters and its launch"
+                }
+            };
+            let what = match launch.tile {
+                0 => error.to_string(),
+                other => format!(
+                    "with tile {} ({}): {error}",
+                    other + 1,
+                    rubric.tile[other].name()
+                ),
+            };
+            return Ok(Err(Complaint::new(what, hint, "not-launched")));
+        }
+        Err(error) => return Err(error.into()),
+    };
+    let Tile { bm, bn, bk } = trial.tile();
+    if rubric.own_tile || [bm, bn, bk] == [m, n, k] {
+        return Ok(Ok(trial));
+    }
+    Ok(Err(Complaint::new(
+        format!(
+            "the kernel declares a tile of {bm}x{bn}x{bk}, but TILE_M, TILE_N and TILE_K are {m}x{n}x{k}"
+        ),
+        "these three are macros that the grader defines: take the tile from them",
+        "not-launched",
+    )))
+}
+
+/// Whether an error is the kernel's fault and not the machine's.
+fn is_the_kernels(error: &Error) -> bool {
+    !matches!(
+        error,
+        Error::NoNvrtc { .. }
+            | Error::NoAssembler(_)
+            | Error::Read { .. }
+            | Error::Gpu(_)
+            | Error::Locked(_)
+    )
+}
+
+/// Why a launch failed. Limits are set by the grader, so the emulator's remedies are omitted.
+pub fn why_stopped(error: &Error) -> String {
+    match error {
+        Error::Emulator(emulator::Error::InstructionLimit { limit }) => {
+            format!("the kernel was stopped after {limit} warp instructions")
+        }
+        Error::Emulator(emulator::Error::MemoryLimit { limit }) => {
+            format!("the kernel's blocks need more than {limit} bytes of memory")
+        }
+        Error::Emulator(emulator::Error::BlockLimit { blocks, limit }) => {
+            format!("a grid of {blocks} blocks, but only {limit} are allowed")
+        }
+        Error::Memory { wanted, limit } => {
+            format!("the matrices need {wanted} bytes, but only {limit} are allowed")
+        }
+        other => other.to_string(),
+    }
+}
