@@ -172,7 +172,7 @@ pub fn source_of(lab: &Lab, kernel: &KernelFile, arguments: &Arguments) -> Resul
             source
         }
         Some(path) => Source::of_file(path, kernel.arch, kernel.configuration)?,
-        None => kernel.committed(&format!("book/labs/{}", lab.name))?,
+        None => kernel.current(&format!("book/labs/{}", lab.name))?,
     })
 }
 

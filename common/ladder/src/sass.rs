@@ -56,7 +56,7 @@ fn machine_code(rung: &str, arch: Option<&str>) -> Result<(String, String, Strin
     let said = assemble(
         &ptxas,
         scratch.path(),
-        &kernel.current_ptx(&rung.place())?,
+        &kernel.current(&rung.place())?.ptx,
         arch,
     )?;
     let mut disassemble = Command::new(&nvdisasm);

@@ -69,7 +69,7 @@ fn every_patched_kernel_multiplies() {
         let path = path.to_str().expect("a path");
         for size in SIZES {
             let rung = root().join("rungs").join(&attempt.rung);
-            let output = run(&rung, &["--size", size, "--kernel", path]);
+            let output = run(&rung, &["--json", "--size", size, "--kernel", path]);
             let text =
                 String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
             let name = &attempt.name;

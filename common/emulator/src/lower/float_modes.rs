@@ -47,9 +47,15 @@ fn modes<const OP: u8, const ROUNDING: u8>(ftz: bool, sat: bool) -> Scalar {
     }
 }
 
+/// A function for each operation and its modes, since an instruction holds a pointer to one without data.
 fn compute<const OP: u8, const ROUNDING: u8, const FTZ: bool, const SAT: bool>(v: [u64; 3]) -> u64 {
-    let rounding = Rounding::from_u8(ROUNDING);
-    let [a, b, c] = v.map(|x| f64::from(if FTZ { flush(f(x)) } else { f(x) }));
+    modal(v, OP, Rounding::from_u8(ROUNDING), FTZ, SAT)
+}
+
+/// One copy: 112 of them were 7% of what LLVM has to compile for this crate.
+#[inline(never)]
+fn modal(v: [u64; 3], op: u8, rounding: Rounding, ftz: bool, sat: bool) -> u64 {
+    let [a, b, c] = operands(v, ftz);
     let sum = |a: f64, b: f64, c: f64| match fma_to_odd(a, b, c) {
         // When rounding down, terms that cancel give -0.
         0.0 if rounding == Rounding::Rm && (a * b).is_sign_negative() != c.is_sign_negative() => {
@@ -57,7 +63,7 @@ fn compute<const OP: u8, const ROUNDING: u8, const FTZ: bool, const SAT: bool>(v
         }
         sum => sum,
     };
-    let exact = match OP {
+    let exact = match op {
         ADD => sum(a, 1.0, b),
         SUB => sum(a, 1.0, -b),
         MUL => a * b,
@@ -67,13 +73,19 @@ fn compute<const OP: u8, const ROUNDING: u8, const FTZ: bool, const SAT: bool>(v
         _ => root(a),
     };
     let bits = match narrow(exact, F32, rounding) {
-        bits if FTZ && is_tiny(exact, rounding) => bits & 0x8000_0000,
+        bits if ftz && is_tiny(exact, rounding) => bits & 0x8000_0000,
         bits => bits,
     };
-    match SAT {
+    match sat {
         true => put(saturate(f32::from_bits(bits))),
         false => u64::from(bits),
     }
+}
+
+/// Three f32, of which `.ftz` flushes the subnormal ones.
+pub(super) fn operands([a, b, c]: [u64; 3], ftz: bool) -> [f64; 3] {
+    let one = |x| f64::from(if ftz { flush(f(x)) } else { f(x) });
+    [one(a), one(b), one(c)]
 }
 
 /// Whether a result is below the smallest normal number even after rounding to 24 bits with unlimited exponent.

@@ -177,13 +177,13 @@ pub(super) fn float16(name: &str, ty: Type, instr: &Instr) -> Option<Scalar> {
         ($op:expr) => {{
             const OP: fn([f64; 3]) -> f64 = $op;
             fn half(v: [u64; 3]) -> u64 {
-                h(OP(v.map(f16_to_f64)))
+                h(OP(each(v, f16_to_f64)))
             }
             fn flushed(v: [u64; 3]) -> u64 {
-                flush_f16(OP(v.map(|x| flush_f16_operand(f16_to_f64(x)))))
+                flush_f16(OP(each(v, |x| flush_f16_operand(f16_to_f64(x)))))
             }
             fn brain(v: [u64; 3]) -> u64 {
-                b(OP(v.map(bf16_to_f64)))
+                b(OP(each(v, bf16_to_f64)))
             }
             match (is_half, ftz, ty.pair) {
                 (true, false, false) => half,
@@ -222,6 +222,11 @@ pub(super) fn float16(name: &str, ty: Type, instr: &Instr) -> Option<Scalar> {
         "abs" => narrow!(|v| v[0].abs()),
         _ => return None,
     })
+}
+
+/// `v.map(widen)`, compiled once and not for each operation.
+fn each([a, b, c]: [u64; 3], widen: fn(u64) -> f64) -> [f64; 3] {
+    [widen(a), widen(b), widen(c)]
 }
 
 /// 2^-14, the smallest normal f16.

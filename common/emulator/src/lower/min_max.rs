@@ -1,7 +1,8 @@
 //! `min` and `max` of floats (PTX ISA, "min", "max", "Half Precision Floating Point Instructions").
 use super::float_format::{F32, Rounding, narrow};
-use super::float_ops::{flush, min64};
-use super::scalar::{Scalar, f};
+use super::float_modes::operands;
+use super::float_ops::min64;
+use super::scalar::Scalar;
 use crate::ptx::Instr;
 
 /// The minimum or maximum of two numbers, as f64. `NAN`: a NaN operand is propagated. `XORSIGN`: magnitudes are
@@ -26,8 +27,8 @@ pub(super) fn of<const MAX: bool, const NAN: bool, const XORSIGN: bool>(
 fn single<const MAX: bool, const NAN: bool, const XORSIGN: bool, const FTZ: bool>(
     v: [u64; 3],
 ) -> u64 {
-    let operands = v.map(|x| f64::from(if FTZ { flush(f(x)) } else { f(x) }));
-    u64::from(narrow(of::<MAX, NAN, XORSIGN>(operands), F32, Rounding::Rn))
+    let result = of::<MAX, NAN, XORSIGN>(operands(v, FTZ));
+    u64::from(narrow(result, F32, Rounding::Rn))
 }
 
 /// Of f32.

@@ -12,11 +12,7 @@ use crate::{Error, KernelChoice, KernelFile, Result, Rung, Size, Source, Target,
 pub fn source(rung: &Rung, target: &Target, choice: &KernelChoice, size: Size) -> Result<Source> {
     let source = match &choice.file {
         Some(path) => of_file(path, choice)?,
-        None => source::of_folder(
-            &format!("rungs/{}", rung.name),
-            kernel(rung, target, choice, size)?,
-            Nvrtc::find(),
-        )?,
+        None => kernel(rung, target, choice, size)?.current(&format!("rungs/{}", rung.name))?,
     };
     target.check_arch(&source.arch)?;
     Ok(source)

@@ -1,4 +1,4 @@
-//! The source of the PTX: NVRTC if it is found, else the committed file; or the user's own file.
+//! The source of the PTX: the committed file while it is current, else NVRTC; or the user's own file.
 //!
 //! | file | what it answers |
 //! | --- | --- |
@@ -65,30 +65,24 @@ impl std::fmt::Display for Origin {
 /// NVRTC, or why there is none.
 pub type Compiler = std::result::Result<Nvrtc, GpuError>;
 
-/// The PTX of a kernel that is committed in this folder of the workspace, such as `rungs/05_swizzle`.
-pub fn of_folder(folder: &str, kernel: &KernelFile, compiler: Compiler) -> Result<Source> {
-    let (origin, ptx) = match compiler {
-        Ok(nvrtc) => {
-            let output = compile_committed(folder, kernel, &nvrtc)?;
-            (
-                Origin::Nvrtc(ptx_file::compiler(&output)),
-                ptx_file::lower_version(&output, kernel.arch),
-            )
-        }
-        Err(why) => {
-            if let Err(mismatch) = ptx_file::check(kernel) {
-                return Err(Error::StalePtx {
-                    file: ptx_file::name(kernel.file, kernel.configuration),
-                    mismatch,
-                    why,
-                });
-            }
-            return Ok(as_committed(folder, kernel));
-        }
+/// The committed PTX while it is current, else what this compiler makes of the source.
+fn of_folder(
+    folder: &str,
+    kernel: &KernelFile,
+    compiler: impl FnOnce() -> Compiler,
+) -> Result<Source> {
+    let Err(mismatch) = ptx_file::check(kernel) else {
+        return Ok(as_committed(folder, kernel));
     };
+    let nvrtc = compiler().map_err(|why| Error::StalePtx {
+        file: ptx_file::name(kernel.file, kernel.configuration),
+        mismatch,
+        why,
+    })?;
+    let output = compile_committed(folder, kernel, &nvrtc)?;
     Ok(Source {
-        origin,
-        ptx,
+        origin: Origin::Nvrtc(ptx_file::compiler(&output)),
+        ptx: ptx_file::lower_version(&output, kernel.arch),
         ..as_committed(folder, kernel)
     })
 }
@@ -179,24 +173,17 @@ impl KernelFile<'_> {
         machine_code::is_current(self.sass, ptx)
     }
 
-    /// The PTX that a run would use: NVRTC's where it is found, else the committed one if it is current.
-    pub fn current_ptx(&self, folder: &str) -> Result<String> {
-        Ok(of_folder(folder, self, Nvrtc::find())?.ptx)
-    }
-
-    /// The committed PTX if it is current, so that the PTX is the same on all machines; else NVRTC's output.
+    /// The PTX of this kernel in this folder of the workspace, such as `rungs/05_swizzle`: the committed one while it is
+    /// current, so that every machine runs the same; after a change of `kernel.cu`, NVRTC's.
     ///
     /// # Errors
-    /// If there is no NVRTC and the committed PTX was made from another source.
-    pub fn committed(&self, folder: &str) -> Result<Source> {
+    /// If the committed PTX was made from another source, and there is no NVRTC or it refuses the source.
+    pub fn current(&self, folder: &str) -> Result<Source> {
         #[cfg(target_family = "wasm")]
         let this = &self.with_texts(folder);
         #[cfg(not(target_family = "wasm"))]
         let this = self;
-        match ptx_file::check(this) {
-            Ok(()) => Ok(as_committed(folder, this)),
-            Err(_) => of_folder(folder, this, Nvrtc::find()),
-        }
+        of_folder(folder, this, Nvrtc::find)
     }
 }
 
@@ -399,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    fn without_nvrtc_the_committed_ptx_is_used_while_it_is_current() {
+    fn the_committed_ptx_is_used_while_it_is_current() {
         let kernel = KernelFile {
             file: "kernel.cu",
             source: include_str!("../testdata/tiny.cu"),
@@ -410,7 +397,10 @@ mod tests {
         };
         let ptx = &ptx_file::text(&kernel, include_str!("../testdata/tiny.ptx"));
         let kernel = KernelFile { ptx, ..kernel };
-        let found = of_folder("rungs/00_tiny", &kernel, none()).expect("current");
+        let found = of_folder("rungs/00_tiny", &kernel, || {
+            unreachable!("no compiler is needed")
+        })
+        .expect("current");
         assert_eq!(found.origin, Origin::Committed("NVRTC 13.0.88".into()));
 
         let changed = kernel.source.replace("BM = 8", "BM = 16");
@@ -418,7 +408,7 @@ mod tests {
             source: &changed,
             ..kernel
         };
-        let error = of_folder("rungs/00_tiny", &kernel, none()).expect_err("stale");
+        let error = of_folder("rungs/00_tiny", &kernel, none).expect_err("stale");
         assert!(matches!(error, Error::StalePtx { .. }));
         assert!(
             error.to_string().contains("cargo ladder get-nvrtc"),

@@ -78,7 +78,7 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
             )
         })?
         .kernel();
-    let ptx = instrument::instrumented(&kernel.current_ptx(&rung.place())?)?;
+    let ptx = instrument::instrumented(&kernel.current(&rung.place())?.ptx)?;
     let steps = steps_of_a_tile(&ptx, arguments.size);
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("clocks.ptx");

@@ -200,7 +200,7 @@ impl Work {
         for kernel in rung.kernels()? {
             let kernel = kernel.kernel();
             if tile.is_none_or(|tile| tile == kernel.tile()) {
-                let text = kernel.current_ptx(&rung.place())?;
+                let text = kernel.current(&rung.place())?.ptx;
                 let by_wgmma = text.contains("wgmma.mma_async");
                 let spec = LaunchSpec::of(&Ptx::parse(&text)?);
                 let spec = spec.map_err(|why| anyhow::anyhow!("{why:?}"))?;
