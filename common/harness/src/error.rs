@@ -83,19 +83,8 @@ pub enum Error {
         wanted: String,
     },
     /// A problem too large for `int` indices.
-    #[error(
-        "a size of {size} is too large: padded to whole tiles, {matrix} is {rows} x {cols}, and at most 2147483647 elements are allowed; take a smaller size"
-    )]
-    TooLarge {
-        /// The requested size.
-        size: Size,
-        /// `A`, `B` or `C`.
-        matrix: char,
-        /// Rows after padding.
-        rows: u64,
-        /// Columns after padding.
-        cols: u64,
-    },
+    #[error(transparent)]
+    TooLarge(#[from] problem::TooLarge),
     /// A kernel whose result depends on the schedule.
     #[error("run {run} differs from run 1 in {elements} elements of C: the kernel races")]
     Unsteady {

@@ -6,11 +6,11 @@ use half::f16;
 
 use crate::device::{Arg, Buffer, Device, LaunchConfig, Tiling};
 use crate::predict;
-use crate::problem::{from_bytes, pad, to_bytes};
 use crate::progress::Progress;
 use crate::{
     Error, Kernel, Problem, Result, Rung, Settings, Size, Source, Target, TensorBox, Values, choose,
 };
+use problem::{from_bytes, pad, to_bytes};
 
 /// What a rung's host function works with: a device, the problem, and the kernel's source.
 ///

@@ -157,7 +157,7 @@ fn list(sizes: &[u32]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::spec::Tile;
+    use crate::Tile;
 
     #[test]
     fn a_kernel_with_maps_and_no_boxes_is_known_by_its_parameters() {

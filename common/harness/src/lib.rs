@@ -10,8 +10,6 @@
 //! | `host` | the host's part: compile, allocate, launch, verify |
 //! | `source/` | which kernel, and where does its PTX come from? |
 //! | `kernel`, `spec` | does the PTX hold a kernel that can be launched, and which launch does it state? |
-//! | `size`, `problem`, `values` | which numbers are multiplied? |
-//! | `verify`, `reference` | is C right? |
 //! | `run` | one run, from settings to an outcome |
 //! | `report/` | what does the reader see? |
 //!
@@ -35,13 +33,10 @@ pub mod files;
 mod host;
 mod kernel;
 mod other_sizes;
-mod problem;
-mod reference;
 mod report;
 mod run;
 mod rung;
 mod settings;
-mod size;
 mod source;
 mod spec;
 mod step_through;
@@ -50,8 +45,6 @@ mod timing;
 pub mod tools;
 mod transpose;
 mod trial;
-mod values;
-mod verify;
 mod warp_access;
 
 use report::{accesses, json, profile, progress, sanitize, waits};
@@ -80,7 +73,10 @@ pub use json::{Line as CountedLine, lines as counted_lines};
 pub use kernel::Kernel;
 pub use on_disk::KernelOnDisk;
 pub use predict::{AnyLaunch, PredictOptions, Prediction};
-pub use problem::{Problem, hex, random_matrix, splitmix64, to_bytes};
+pub use problem::{
+    DISTINCT, Problem, Size, Tile, Values, Verification, Wrong, hex, random_matrix, splitmix64,
+    to_bytes, verify,
+};
 pub use profile::source_lines;
 #[cfg(target_family = "wasm")]
 pub use progress::listen;
@@ -90,17 +86,14 @@ pub use report::{memory, predicted, print, section};
 pub use rung::{KernelFile, Rung, Switch};
 pub use sanitize::{Remark, text as findings};
 pub use settings::{KernelChoice, Settings};
-pub use size::Size;
 pub use source::machine_code::text_by as machine_code_by;
 pub use source::{Origin, Source, compile_text, name_in_ptx, prepared};
-pub use spec::{LaunchSpec, TensorBox, Tile};
+pub use spec::{LaunchSpec, TensorBox};
 pub use step_through::StepThrough;
 pub use sustained::measure as measure_sustained;
 pub use table::thousands;
 pub use target::{Need, Target, Wanted};
 pub use trial::{Launched, Task, TimedLaunch, Trial, TrialLaunch};
-pub use values::{DISTINCT, Values};
-pub use verify::{Verification, Wrong, verify};
 pub use warp_access::WarpAccess;
 
 /// Above this number, more threads do not help and take a lot of memory.

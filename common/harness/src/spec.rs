@@ -2,21 +2,10 @@
 //! that copies tiles by TMA.
 use emulator::{Ptx, Swizzle};
 
-use crate::Size;
+use crate::{Size, Tile};
 
 const LAUNCH: &str = "gemm_launch";
 pub(crate) const BOXES: &str = "gemm_boxes";
-
-/// What one block computes: `bm` x `bn` elements of C, `bk` of K at a time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Tile {
-    /// Rows of C.
-    pub bm: u32,
-    /// Columns of C.
-    pub bn: u32,
-    /// The tile's depth; K is rounded up to a multiple of it.
-    pub bk: u32,
-}
 
 /// A launch, as the kernel states it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,11 +8,11 @@ use emulator::{
 };
 use half::f16;
 
-use crate::problem::to_bytes;
 use crate::{
     Error, Function, Host, Kernel, Prediction, Problem, Result, Rung, Settings, Size, Source,
     Target, TensorBox, Tile, Values, Verification, host, predict, transpose, verify,
 };
+use problem::to_bytes;
 
 /// What a kernel is to compute.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

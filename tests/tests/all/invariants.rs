@@ -12,6 +12,7 @@ const PACKAGES: &[(&str, &str)] = &[
     ("clock", "common/clock"),
     ("gpu", "common/gpu"),
     ("driver", "common/driver"),
+    ("problem", "common/problem"),
     ("harness", "common/harness"),
     ("explain", "common/explain"),
     ("ladder", "common/ladder"),
@@ -66,7 +67,7 @@ fn who_may_depend_on_whom() {
     let allowed = |package: &str| -> &[&str] {
         match package {
             "clock" => &["emulator"],
-            "harness" => &["clock", "emulator", "gpu"],
+            "harness" => &["clock", "emulator", "gpu", "problem"],
             "driver" => &["emulator", "harness"],
             "grader" => &["layout", "emulator", "harness"],
             "calibration" => &["emulator", "gpu", "harness"],

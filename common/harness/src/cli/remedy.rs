@@ -25,7 +25,7 @@ fn flags(error: &Error) -> Option<&'static str> {
         Error::WrongCard { .. } => "omit `--emulate`, or `--arch sm_80`",
         Error::NoTile { has, .. } if has.is_empty() => "omit `--tile`",
         Error::ArchOfPtx { .. } => "omit `--arch`",
-        Error::TooLarge { .. } => "`--size`",
+        Error::TooLarge(_) => "`--size`",
         Error::Memory { .. } => "`--max-memory`, `--size`",
         Error::Emulator(emulator::Error::BlockLimit { .. }) => "`--max-blocks`",
         Error::Emulator(emulator::Error::InstructionLimit { .. }) => "`--max-instructions`",

@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 
 use super::header;
 use crate::KernelFile;
-use crate::problem::hex;
+use problem::hex;
 
 /// The architecture of a kernel: `sm_90a` if its file is called `kernel_hopper.cu` or it includes hopper.cuh, else
 /// `sm_80`.

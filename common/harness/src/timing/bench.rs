@@ -12,9 +12,9 @@ use super::{cool, sustained};
 use crate::device::{Buffer, LaunchConfig, on_gpu};
 use crate::host::Finished;
 use crate::occupancy::{Resources, Sm};
-use crate::problem::{from_bytes, to_bytes};
-use crate::verify::against_cublas;
 use crate::{Host, Result, Size, Verification};
+use problem::against_cublas;
+use problem::{from_bytes, to_bytes};
 
 /// How much to measure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

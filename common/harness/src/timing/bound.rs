@@ -5,9 +5,9 @@ use serde::Serialize;
 
 use crate::ceilings::{Ceilings, RECORD};
 use crate::occupancy::{self, AtMost, Resources};
-use crate::problem::pad;
 use crate::table::{plural, table, thousands};
 use crate::{Error, Host, Result, Rung, Settings, Size, Target, Tile, choose};
+use problem::pad;
 
 /// The bound of a kernel on a full card.
 #[derive(Clone, Debug, PartialEq, Serialize)]

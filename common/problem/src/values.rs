@@ -1,7 +1,7 @@
 //! The values of the matrices: random numbers, distinct numbers that identify their element, or arbitrary bits.
 use half::f16;
 
-use crate::problem::splitmix64;
+use crate::matrices::splitmix64;
 
 /// The values of a problem's A and B, all from its seed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -6,7 +6,23 @@ use half::f16;
 use rayon::prelude::*;
 use sha2::{Digest, Sha256};
 
-use crate::{Error, Result, Size, Tile, Values, values};
+use crate::{Size, Tile, Values, values};
+
+/// A problem too large for `int` indices.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "a size of {size} is too large: padded to whole tiles, {matrix} is {rows} x {cols}, and at most 2147483647 elements are allowed; take a smaller size"
+)]
+pub struct TooLarge {
+    /// The requested size.
+    pub size: Size,
+    /// `A`, `B` or `C`.
+    pub matrix: char,
+    /// Rows after padding.
+    pub rows: u64,
+    /// Columns after padding.
+    pub cols: u64,
+}
 
 /// C = A B, with A and B padded with zeros to whole tiles.
 #[derive(Clone, Debug)]
@@ -28,7 +44,7 @@ impl Problem {
     ///
     /// # Errors
     /// If a matrix has more elements than an `int` can index.
-    pub fn new(size: Size, tile: Tile, seed: u64) -> Result<Self> {
+    pub fn new(size: Size, tile: Tile, seed: u64) -> Result<Self, TooLarge> {
         Self::with_values(size, tile, seed, Values::Random)
     }
 
@@ -36,7 +52,12 @@ impl Problem {
     ///
     /// # Errors
     /// If a matrix has more elements than an `int` can index.
-    pub fn with_values(size: Size, tile: Tile, seed: u64, values: Values) -> Result<Self> {
+    pub fn with_values(
+        size: Size,
+        tile: Tile,
+        seed: u64,
+        values: Values,
+    ) -> Result<Self, TooLarge> {
         let padded = pad(size, tile)?;
         let Size { m, n, k } = size;
         let matrix = |id, size, padded: [u32; 2]| match values {
@@ -71,7 +92,7 @@ impl Problem {
 }
 
 /// Rounds a size up to whole tiles; fails if an operand would be too large for `int` indices.
-pub fn pad(size: Size, tile: Tile) -> Result<Size> {
+pub fn pad(size: Size, tile: Tile) -> Result<Size, TooLarge> {
     let up = |n: u32, tile: u32| u64::from(n).div_ceil(u64::from(tile)) * u64::from(tile);
     let (m, n, k) = (
         up(size.m, tile.bm),
@@ -80,7 +101,7 @@ pub fn pad(size: Size, tile: Tile) -> Result<Size> {
     );
     for (matrix, rows, cols) in [('A', m, k), ('B', k, n), ('C', m, n)] {
         if u128::from(rows) * u128::from(cols) > i32::MAX as u128 {
-            return Err(Error::TooLarge {
+            return Err(TooLarge {
                 size,
                 matrix,
                 rows,
@@ -238,10 +259,7 @@ mod tests {
                 k: 1,
             },
         ] {
-            assert!(
-                matches!(pad(size, TILE), Err(Error::TooLarge { .. })),
-                "{size}"
-            );
+            assert!(matches!(pad(size, TILE), Err(TooLarge { .. })), "{size}");
         }
         assert!(
             pad(

@@ -5,7 +5,7 @@ use std::ops::Range;
 use half::f16;
 use rayon::prelude::*;
 
-use crate::problem::random;
+use crate::matrices::random;
 use crate::reference::{self, Expected};
 use crate::{Problem, Size, Tile};
 
@@ -71,7 +71,7 @@ impl Verification {
     }
 
     /// Records one comparison of an element that was only moved: its bits must be equal.
-    pub(crate) fn compare_bits(&mut self, row: u32, col: u32, got: f16, want: f16) {
+    pub fn compare_bits(&mut self, row: u32, col: u32, got: f16, want: f16) {
         self.checked += 1;
         if got.to_bits() != want.to_bits() {
             self.wrong += 1;
