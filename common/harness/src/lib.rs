@@ -35,6 +35,7 @@ pub mod files;
 mod host;
 mod kernel;
 mod other_sizes;
+mod parallel;
 mod problem;
 mod reference;
 mod report;
@@ -79,6 +80,7 @@ pub use host::{Host, gemm};
 pub use json::{Line as CountedLine, lines as counted_lines};
 pub use kernel::Kernel;
 pub use on_disk::KernelOnDisk;
+pub use parallel::limit_threads;
 pub use predict::{AnyLaunch, PredictOptions, Prediction};
 pub use problem::{Problem, hex, random_matrix, splitmix64, to_bytes};
 pub use profile::source_lines;
@@ -102,17 +104,3 @@ pub use trial::{Launched, Task, TimedLaunch, Trial, TrialLaunch};
 pub use values::{DISTINCT, Values};
 pub use verify::{Verification, Wrong, verify};
 pub use warp_access::WarpAccess;
-
-/// Above this number, more threads do not help and take a lot of memory.
-const MAX_THREADS: usize = 512;
-
-/// Limits the threads to [`MAX_THREADS`], whatever `RAYON_NUM_THREADS` says. Called before any work.
-pub fn limit_threads() {
-    let asked = std::env::var("RAYON_NUM_THREADS").ok();
-    let asked = asked.and_then(|threads| threads.trim().parse::<usize>().ok());
-    if asked.is_some_and(|threads| threads > MAX_THREADS) {
-        let bounded = rayon::ThreadPoolBuilder::new().num_threads(MAX_THREADS);
-        // A pool already exists, and its size cannot be changed.
-        let _ = bounded.build_global();
-    }
-}

@@ -1,7 +1,6 @@
 //! Benchmarks: the kernel and cuBLAS interleaved, in one process, on the same buffers.
 use gpu::{Contestant, Cublas, CublasLt, Elements, GpuError, Telemetry};
 use half::f16;
-use rayon::prelude::*;
 use serde::Serialize;
 
 use super::alone::{self, Alone};
@@ -12,6 +11,7 @@ use super::{cool, sustained};
 use crate::device::{Buffer, LaunchConfig, on_gpu};
 use crate::host::Finished;
 use crate::occupancy::{Resources, Sm};
+use crate::parallel::*;
 use crate::problem::{from_bytes, to_bytes};
 use crate::verify::against_cublas;
 use crate::{Host, Result, Size, Verification};
