@@ -91,7 +91,8 @@
           })),
           h("section", { "aria-label": "wavefronts" }, h("h3", {}, `${count(table.wavefronts, "wavefront")}, phase by phase`),
             places.strip(access, { name, lane: state.lane, groupOf: (lane) => units[lane], onPick: pick }),
-            h("p", { class: "ia-key" }, table.phases.map(({ number, lanes, degree }) => `Phase ${number}, lanes ${span(lanes[0], lanes.at(-1))}: degree ${degree}. `)))),
+            h("p", { class: "ia-key" }, table.phases.map(({ number, lanes, degree }) => `Phase ${number}, lanes ${span(lanes[0], lanes.at(-1))}: degree ${degree}. `),
+              "A line is a wavefront, a column a bank; 0+ is lane 0 and others that access the same word."))),
         places.link("wavefront_player.html", { op: state.op, bytes, addresses: access.offsets.join(",") }, {}, "These addresses in the wavefront player"));
     }
 

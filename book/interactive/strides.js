@@ -84,7 +84,7 @@
           label: "lanes", columns: 8, picked: state.lane, onPick: pick,
           cell: (lane) => ({ text: lane, group: lane, name: `lane ${lane}: bank ${places.servedOf(chosen, lane).bank}` }),
         }),
-        h("p", { class: "ia-key" }, "A line is a wavefront, a column a bank, a number the lane that it serves. Lane i reads the first word of row i."),
+        h("p", { class: "ia-key" }, "A line is a wavefront, a column a bank, a number the lane that it serves."),
         places.link("wavefront_player.html", { op: "ld", bytes: WORD, addresses: chosen.offsets.join(",") }, {}, "These addresses in the wavefront player"));
     }
 

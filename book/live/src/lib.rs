@@ -30,7 +30,7 @@ use transcript::Lines;
 
 /// A page's request.
 #[derive(Deserialize)]
-#[serde(tag = "ask", rename_all = "snake_case", deny_unknown_fields)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
 enum Request {
     /// Provides files that later requests name.
     Files {
@@ -65,21 +65,29 @@ enum Request {
     /// Which cluster computes which tiles in which wave.
     Waves(waves::WavesOf),
     /// The names of all rungs.
-    Rungs,
+    Rungs {},
     /// The constants of the card that the clock models.
-    Card,
+    Card {},
     /// A rung's first block, instruction by instruction.
     Steps { words: Vec<String>, most: usize },
 }
 
 /// Answers a request; both are JSON. An error is `{"error": …}`.
 pub fn answer(request: &[u8]) -> String {
-    let answer = match serde_json::from_slice(request) {
+    let answer = match parsed(request) {
         Ok(request) => answered(request),
         Err(error) => Err(format!("this is not a request: {error}")),
     };
     let answer = answer.unwrap_or_else(|error| json!({ "error": error }));
     answer.to_string()
+}
+
+/// `{"ask": NAME, …}` as a request. With serde's `tag`, the module would be 1% larger.
+fn parsed(request: &[u8]) -> serde_json::Result<Request> {
+    let mut fields: serde_json::Map<String, Value> = serde_json::from_slice(request)?;
+    let ask = fields.remove("ask").unwrap_or_default();
+    let ask = ask.as_str().unwrap_or_default();
+    serde_json::from_value(json!({ ask: fields }))
 }
 
 fn answered(request: Request) -> Result<Value, String> {
@@ -107,8 +115,10 @@ fn answered(request: Request) -> Result<Value, String> {
         }
         Request::Mbarrier { count, operations } => mbarrier::states(count, &operations),
         Request::Waves(of) => waves::waves(&of),
-        Request::Rungs => Ok(json!({ "rungs": command::rungs() })),
-        Request::Card => serde_json::to_value(clock::Card::H200).map_err(|error| error.to_string()),
+        Request::Rungs {} => Ok(json!({ "rungs": command::rungs() })),
+        Request::Card {} => {
+            serde_json::to_value(clock::Card::H200).map_err(|error| error.to_string())
+        }
         Request::Steps { words, most } => command::steps(&words, most),
     }
 }

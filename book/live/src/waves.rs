@@ -41,8 +41,8 @@ pub fn waves(of: &WavesOf) -> Result<Value, String> {
     }
     if of.cluster > of.sms {
         return Err(format!(
-            "a cluster of {} CTAs needs as many SMs",
-            of.cluster
+            "a cluster of {} CTAs does not fit on {} SMs: choose a smaller cluster or more SMs",
+            of.cluster, of.sms
         ));
     }
     let [m, n, k, bm, bn, bk, sms, ranks] = sides.map(u64::from);

@@ -94,7 +94,8 @@ pub struct Class {
 /// FLOP of a shape such as `64x256x16` or `16816`: twice the product of its numbers.
 fn flop(opcode: &str) -> f64 {
     let shape = opcode.split('.').nth(1).unwrap_or_default();
-    let numbers: Vec<f64> = shape.split('x').filter_map(|n| n.parse().ok()).collect();
+    let numbers = shape.split('x').filter_map(|n| n.parse::<u32>().ok());
+    let numbers: Vec<f64> = numbers.map(f64::from).collect();
     match (numbers.as_slice(), shape) {
         ([m, n, k], _) => 2.0 * m * n * k,
         (_, "16816") => 2.0 * 16.0 * 8.0 * 16.0,

@@ -184,7 +184,7 @@ impl Launch<'_> {
             Some(found) => {
                 let cut = |keep| shortened(&clusters, found, keep);
                 let [few, more] = ROUNDS;
-                let (with_few, with_more) = rayon::join(|| run(cut(few)), || run(cut(more)));
+                let (with_few, with_more) = both(|| run(cut(few)), || run(cut(more)));
                 let ((short, _), (clocks, simulation)) = (with_few?, with_more?);
                 let round = (clocks - short) / (more - few) as f64;
                 (clocks + round * (found.rounds - more) as f64, simulation)
@@ -199,6 +199,17 @@ impl Launch<'_> {
             simulation,
         })
     }
+}
+
+/// The results of both, in parallel where there are threads.
+fn both<A: Send, B: Send>(
+    first: impl FnOnce() -> A + Send,
+    second: impl FnOnce() -> B + Send,
+) -> (A, B) {
+    #[cfg(not(target_family = "wasm"))]
+    return rayon::join(first, second);
+    #[cfg(target_family = "wasm")]
+    (first(), second())
 }
 
 /// Whether two warps executed the same instructions in the same order.

@@ -30,6 +30,7 @@ mod banks;
 mod card;
 mod context;
 mod counters;
+mod decimal;
 mod def_use;
 mod demand;
 mod descriptor;
@@ -57,6 +58,7 @@ pub use banks::{LANES, SharedAccess, global_sectors, shared_wavefronts};
 pub use card::Card;
 pub use context::{Buffer, Context, Error, Function, Module, SavedMemory, SharedVariable};
 pub use counters::{AccessPattern, Counters, Wait, Wavefronts};
+pub use decimal::parse_f64;
 pub use demand::Demand;
 pub use exec::MbarrierModel;
 pub use finding::{

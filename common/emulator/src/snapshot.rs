@@ -123,7 +123,7 @@ pub(crate) struct Inspector {
     landed: Vec<Landed>,
     /// Registers that the last instruction of a warp writes, to be read before its next one. By warp: the index into
     /// the operands, and the registers with their roles and bytes.
-    pub pending: BTreeMap<u32, (usize, Vec<NamedRegister>)>,
+    pub pending: Vec<(u32, (usize, Vec<NamedRegister>))>,
 }
 
 /// What is to be recorded now.
@@ -144,7 +144,7 @@ impl Inspector {
             memory: Vec::new(),
             carried: Vec::new(),
             landed: Vec::new(),
-            pending: BTreeMap::new(),
+            pending: Vec::new(),
         }
     }
 
@@ -200,8 +200,15 @@ impl Inspector {
         if of_step && let Some(step) = self.found.steps.last_mut() {
             step.operands = Some(index);
         }
-        self.pending.insert(operands.warp, (index, written));
+        self.take_pending(operands.warp);
+        self.pending.push((operands.warp, (index, written)));
         self.found.operands.push(operands);
+    }
+
+    /// The operands of a warp that are still to be read.
+    pub fn take_pending(&mut self, warp: u32) -> Option<(usize, Vec<NamedRegister>)> {
+        let index = self.pending.iter().position(|(of, _)| *of == warp)?;
+        Some(self.pending.swap_remove(index).1)
     }
 
     /// Something has landed.
@@ -228,7 +235,7 @@ impl Inspector {
             self.carried = step.changed;
             self.landed = step.landed;
             if let Some(operands) = step.operands {
-                self.pending.remove(&warp);
+                self.take_pending(warp);
                 self.found.operands.truncate(operands);
             }
         }
@@ -238,13 +245,13 @@ impl Inspector {
             *count -= 1;
         }
         if let Some(count) = self.counts.get_mut(&(instruction, warp)) {
-            if *count == self.request.execution {
-                self.pending.remove(&warp);
+            *count -= 1;
+            if *count + 1 == self.request.execution {
+                self.take_pending(warp);
                 let is_it =
                     |one: &OperandSnapshot| one.instruction == instruction && one.warp == warp;
                 self.found.operands.retain(|one| !is_it(one));
             }
-            *count -= 1;
         }
     }
 

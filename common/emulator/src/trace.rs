@@ -1,6 +1,4 @@
 //! The instructions that warps executed, in order: the input of a model of time.
-use std::collections::BTreeMap;
-
 use crate::banks::LANES;
 use crate::snapshot::{Inspector, Snapshot, SnapshotRequest};
 
@@ -139,13 +137,19 @@ pub enum Effect {
 #[derive(Default)]
 pub(crate) struct Tracer {
     blocks: Vec<[u32; 3]>,
-    warps: BTreeMap<([u32; 3], u32), WarpTrace>,
+    /// Sorted by block and warp.
+    warps: Vec<WarpTrace>,
     /// The block whose warp runs.
     running: [u32; 3],
-    current: Option<([u32; 3], u32)>,
+    /// The index of the warp that runs, if it is traced; meanwhile, its trace is `trace`.
+    current: Option<usize>,
     trace: WarpTrace,
     /// Present if memory or registers are recorded.
     pub inspector: Option<Inspector>,
+}
+
+fn key(trace: &WarpTrace) -> ([u32; 3], u32) {
+    (trace.block, trace.warp)
 }
 
 impl Tracer {
@@ -164,20 +168,25 @@ impl Tracer {
         self.leave();
         self.running = block;
         if self.blocks.contains(&block) {
-            let new = || WarpTrace {
-                block,
-                rank,
-                warp,
-                ..WarpTrace::default()
-            };
-            self.trace = self.warps.remove(&(block, warp)).unwrap_or_else(new);
-            self.current = Some((block, warp));
+            let found = self.warps.binary_search_by_key(&(block, warp), key);
+            let index = found.unwrap_or_else(|index| {
+                let new = WarpTrace {
+                    block,
+                    rank,
+                    warp,
+                    ..WarpTrace::default()
+                };
+                self.warps.insert(index, new);
+                index
+            });
+            self.trace = std::mem::take(&mut self.warps[index]);
+            self.current = Some(index);
         }
     }
 
     fn leave(&mut self) {
         if let Some(at) = self.current.take() {
-            self.warps.insert(at, std::mem::take(&mut self.trace));
+            self.warps[at] = std::mem::take(&mut self.trace);
         }
     }
 
@@ -264,6 +273,7 @@ impl Tracer {
         self.leave();
         other.leave();
         self.warps.append(&mut other.warps);
+        self.warps.sort_by_key(key);
         if let (Some(inspector), Some(other)) = (&mut self.inspector, other.inspector.take()) {
             inspector.add(other);
         }
@@ -273,9 +283,6 @@ impl Tracer {
     pub fn finish(mut self) -> (Vec<WarpTrace>, Snapshot) {
         self.leave();
         let found = self.inspector.map(|inspector| inspector.found);
-        (
-            self.warps.into_values().collect(),
-            found.unwrap_or_default(),
-        )
+        (self.warps, found.unwrap_or_default())
     }
 }

@@ -130,7 +130,7 @@ fn number(text: &str) -> Result<f64> {
         return Ok(sign * 2f64.powi(power));
     }
     let no_number = || format!("`{text}` is not a number: write 1.5, 2^-13 or 0x3c00");
-    text.parse().ok().with_context(no_number)
+    emulator::parse_f64(text).with_context(no_number)
 }
 
 impl Problem {

@@ -41,6 +41,7 @@ mod source;
 mod spec;
 mod step_through;
 mod target;
+mod threads;
 mod timing;
 pub mod tools;
 mod transpose;
@@ -93,19 +94,6 @@ pub use step_through::StepThrough;
 pub use sustained::measure as measure_sustained;
 pub use table::thousands;
 pub use target::{Need, Target, Wanted};
+pub use threads::limit_threads;
 pub use trial::{Launched, Task, TimedLaunch, Trial, TrialLaunch};
 pub use warp_access::WarpAccess;
-
-/// Above this number, more threads do not help and take a lot of memory.
-const MAX_THREADS: usize = 512;
-
-/// Limits the threads to [`MAX_THREADS`], whatever `RAYON_NUM_THREADS` says. Called before any work.
-pub fn limit_threads() {
-    let asked = std::env::var("RAYON_NUM_THREADS").ok();
-    let asked = asked.and_then(|threads| threads.trim().parse::<usize>().ok());
-    if asked.is_some_and(|threads| threads > MAX_THREADS) {
-        let bounded = rayon::ThreadPoolBuilder::new().num_threads(MAX_THREADS);
-        // A pool already exists, and its size cannot be changed.
-        let _ = bounded.build_global();
-    }
-}

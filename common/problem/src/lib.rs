@@ -8,7 +8,9 @@
 //! | `values` | which kinds of numbers are there? |
 //! | `reference` | what is C in f64, and how far may f16 be from it? |
 //! | `verify` | which elements of C are wrong? |
+//! | `parallel` | on how many threads? |
 mod matrices;
+pub mod parallel;
 mod reference;
 mod size;
 mod values;

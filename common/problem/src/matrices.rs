@@ -3,9 +3,9 @@
 //! The generator uses integers only, so A and B have the same bits on every platform. An element depends on its row
 //! and column, not on the padding.
 use half::f16;
-use rayon::prelude::*;
 use sha2::{Digest, Sha256};
 
+use crate::parallel::*;
 use crate::{Size, Tile, Values, values};
 
 /// A problem too large for `int` indices.

@@ -1,9 +1,9 @@
 //! The f64 reference: plain dot products; only their order is optimized.
 use half::f16;
 use half::slice::HalfFloatSliceExt;
-use rayon::prelude::*;
 
 use crate::Problem;
+use crate::parallel::*;
 
 /// The expected value of an element of C, and its tolerance.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -38,21 +38,20 @@ pub fn visit<T: Send>(
     let col_chunks: Vec<_> = cols.chunks(wide).collect();
     let row_chunks: Vec<_> = rows.chunks(CHUNK / wide).collect();
     let chunks = row_chunks.len() * col_chunks.len();
-    (0..chunks)
-        .into_par_iter()
-        .map(|chunk| {
-            let rows = row_chunks[chunk / col_chunks.len()];
-            let cols = col_chunks[chunk % col_chunks.len()];
-            let mut state = new();
-            let expected = block(problem, rows, cols);
-            for (row, expected) in rows.iter().zip(expected.chunks_exact(cols.len())) {
-                for (col, expected) in cols.iter().zip(expected) {
-                    visit(&mut state, *row, *col, *expected);
-                }
+    let states = (0..chunks).into_par_iter().map(|chunk| {
+        let rows = row_chunks[chunk / col_chunks.len()];
+        let cols = col_chunks[chunk % col_chunks.len()];
+        let mut state = new();
+        let expected = block(problem, rows, cols);
+        for (row, expected) in rows.iter().zip(expected.chunks_exact(cols.len())) {
+            for (col, expected) in cols.iter().zip(expected) {
+                visit(&mut state, *row, *col, *expected);
             }
-            state
-        })
-        .reduce(&new, merge)
+        }
+        state
+    });
+    let states: Vec<T> = states.collect();
+    states.into_iter().fold(new(), merge)
 }
 
 /// The elements of `rows` x `cols`, row-major.

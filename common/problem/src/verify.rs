@@ -3,9 +3,9 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 use half::f16;
-use rayon::prelude::*;
 
 use crate::matrices::random;
+use crate::parallel::*;
 use crate::reference::{self, Expected};
 use crate::{Problem, Size, Tile};
 
@@ -165,7 +165,7 @@ pub fn against_cublas(
     let ldc = problem.padded.n as usize;
     let cols = 0..problem.size.n as usize;
     let row_of = |row: usize, cols: &Range<usize>| row * ldc + cols.start..row * ldc + cols.end;
-    let all = (0..problem.size.m as usize)
+    let rows: Vec<_> = (0..problem.size.m as usize)
         .into_par_iter()
         .map(|row| {
             let mut seen = Verification::default();
@@ -187,7 +187,10 @@ pub fn against_cublas(
             seen.checked_against_cublas = cols.len() as u64;
             seen
         })
-        .reduce(Verification::default, Verification::merge);
+        .collect();
+    let all = rows
+        .into_iter()
+        .fold(Verification::default(), Verification::merge);
     // Both comparisons find the same wrong elements where they overlap, so the larger number is nearer the truth than
     // the sum. The reported worst error remains the one against f64.
     let wrong = found.wrong.max(all.wrong);

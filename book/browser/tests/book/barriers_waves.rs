@@ -230,7 +230,7 @@ fn waves_with_stream_k_and_without() {
     let alert = page
         .text("[data-interactive=waves] [role=alert]")
         .expect("a reason");
-    assert!(alert.contains("needs as many SMs"), "{alert}");
+    assert!(alert.contains("does not fit on 4 SMs"), "{alert}");
     no_problems(&mut page);
 }
 

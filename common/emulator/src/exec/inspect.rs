@@ -78,7 +78,7 @@ impl Warp {
             let shared = &cx.block.shared[SHARED_BASE as usize / 4..];
             of_step = inspector.step(op.instruction, warp, active, shared);
         }
-        if let Some((index, defs)) = inspector.pending.remove(&warp)
+        if let Some((index, defs)) = inspector.take_pending(warp)
             && let Some(found) = inspector.found.operands.get_mut(index)
         {
             found

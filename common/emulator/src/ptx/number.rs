@@ -18,7 +18,7 @@ pub(crate) fn parse(text: &str) -> Option<Number> {
         return bits.filter(|_| hex.len() == 16).map(Number::F64);
     }
     if lower.contains('.') {
-        let value: f64 = lower.parse().ok()?;
+        let value = crate::parse_f64(&lower)?;
         return Some(Number::F64(value.to_bits()));
     }
     let digits = lower.strip_suffix('u').unwrap_or(&lower);

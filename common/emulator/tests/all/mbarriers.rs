@@ -293,7 +293,7 @@ fn a_deadlock_names_the_phase_and_what_is_missing() {
         assert_eq!(
             waiting[0],
             "warp 0 waits at mbarrier 0x600 for parity 1, which is in phase 1 (parity 1): \
-             32 of 32 arrivals pending, 2048 bytes still to come at kernel.cu:33"
+             32 of 32 arrivals pending, 2048 bytes still expected at kernel.cu:33"
         );
     }
 }

@@ -151,7 +151,7 @@ fn number(text: &str) -> Result<f64> {
     };
     let found = match magnitude.strip_prefix("2^") {
         Some(power) => power.parse().ok().map(|power: i32| 2f64.powi(power)),
-        None => magnitude.parse().ok(),
+        None => emulator::parse_f64(magnitude),
     };
     let found = found.with_context(|| {
         format!("`{text}` is not a number: write 0.3, 2^-13, inf, or bits such as 0x3e99999a")

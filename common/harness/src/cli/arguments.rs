@@ -170,8 +170,8 @@ impl FromStr for Bytes {
 pub fn constant(text: &str) -> Result<(String, f64), &'static str> {
     let error = "expected NAME=VALUE with a number of 0 or more, such as latency.dram=900";
     let (name, value) = text.split_once('=').ok_or(error)?;
-    let value = value.trim().parse().ok();
-    let value = value.filter(|value: &f64| value.is_finite() && *value >= 0.0);
+    let value = emulator::parse_f64(value.trim());
+    let value = value.filter(|value| value.is_finite() && *value >= 0.0);
     Ok((name.trim().to_owned(), value.ok_or(error)?))
 }
 

@@ -13,6 +13,7 @@ use owo_colors::OwoColorize;
 
 use crate::bench::{self, Effort};
 use crate::target::Target;
+use crate::threads::both;
 use crate::{
     Error, Result, Rung, Size, choose, json, predict, profile, report, run, sanitize, table,
 };
@@ -111,25 +112,6 @@ fn execute(rung: &Rung, arguments: &Arguments, out: &mut dyn Write) -> Result<bo
             Ok(outcome.verification.ok())
         }
     }
-}
-
-/// Runs `here`, and `beside` at the same time on its own thread. In rayon's shared pool, `beside` would be queued behind the work of
-/// `here`.
-fn both<A, B: Send>(here: impl FnOnce() -> A, beside: impl FnOnce() -> B + Send) -> (A, Option<B>) {
-    let mut second = None;
-    let first = match rayon::ThreadPoolBuilder::new().num_threads(1).build() {
-        Ok(thread) => thread.in_place_scope(|scope| {
-            scope.spawn(|_| second = Some(beside()));
-            here()
-        }),
-        // WebAssembly has no threads.
-        Err(_) => {
-            let first = here();
-            second = Some(beside());
-            first
-        }
-    };
-    (first, second)
 }
 
 fn emulate(

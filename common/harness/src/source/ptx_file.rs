@@ -115,11 +115,15 @@ pub fn check(kernel: &KernelFile) -> Result<(), String> {
     if ptx.trim().is_empty() {
         return Err("there is no committed PTX".into());
     }
-    for (key, expected) in [
+    let mut heads = vec![
         ("target", arch.to_owned()),
         ("options", options(arch, kernel.configuration).join(" ")),
-        ("source-sha256", source_hash(kernel)),
-    ] {
+    ];
+    // A page has only committed kernels, which a test compares; `hopper.cuh` would be 0.5% of its module.
+    if cfg!(not(target_family = "wasm")) {
+        heads.push(("source-sha256", source_hash(kernel)));
+    }
+    for (key, expected) in heads {
         match head(ptx, key) {
             None => return Err(format!("the head of the PTX has no {key}")),
             Some(found) if found != expected => return Err(format!("its {key} differs")),

@@ -1,7 +1,6 @@
 //! Benchmarks: the kernel and cuBLAS interleaved, in one process, on the same buffers.
 use gpu::{Contestant, Cublas, CublasLt, Elements, GpuError, Telemetry};
 use half::f16;
-use rayon::prelude::*;
 use serde::Serialize;
 
 use super::alone::{self, Alone};
@@ -13,8 +12,8 @@ use crate::device::{Buffer, LaunchConfig, on_gpu};
 use crate::host::Finished;
 use crate::occupancy::{Resources, Sm};
 use crate::{Host, Result, Size, Verification};
-use problem::against_cublas;
-use problem::{from_bytes, to_bytes};
+use problem::parallel::*;
+use problem::{against_cublas, from_bytes, to_bytes};
 
 /// How much to measure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

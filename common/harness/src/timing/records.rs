@@ -1,7 +1,5 @@
 //! Records of the card that the clock model describes: cuBLAS's times, and the accuracy of predictions.
-use serde::Deserialize;
-
-use crate::{Error, Result, Size};
+use crate::{Error, Result, RowError, Size, Table, TableError};
 
 /// `cargo ladder bench` on the card, and `build.rs`'s extract of it: the fewest clocks of cuBLAS's f16 GEMM at each
 /// size.
@@ -18,14 +16,8 @@ const PREDICTED: (&str, &str) = (
 /// The files that are partly compiled in, relative to the workspace's root.
 pub const FILES: [&str; 2] = [BENCH.0, PREDICTED.0];
 
-#[derive(Deserialize)]
-struct Row {
-    size: String,
-    clocks: f64,
-}
-
 /// A kernel with its prediction and its time on the card: a row of results/h200/clock.csv.
-#[derive(Clone, Debug, PartialEq, Deserialize, serde::Serialize)]
+#[derive(Clone, Debug, PartialEq, serde::Deserialize, serde::Serialize)]
 pub struct Predicted {
     /// The rung.
     pub rung: String,
@@ -109,7 +101,46 @@ impl Errors {
 /// # Errors
 /// If the record cannot be read.
 pub fn predicted() -> Result<Vec<Predicted>> {
-    rows(PREDICTED)
+    rows(
+        PREDICTED,
+        [
+            "rung",
+            "size",
+            "tile",
+            "predicted",
+            "from_ptx",
+            "measured",
+            "sm_mhz",
+            "reason",
+            "sampled",
+        ],
+        |[
+            rung,
+            size,
+            tile,
+            predicted,
+            from_ptx,
+            measured,
+            sm_mhz,
+            reason,
+            sampled,
+        ]| {
+            Ok(Predicted {
+                rung: rung.into(),
+                size: size.into(),
+                tile: tile.into(),
+                predicted: clocks(predicted)?,
+                from_ptx: match from_ptx {
+                    "" => None,
+                    text => Some(clocks(text)?),
+                },
+                measured: clocks(measured)?,
+                sm_mhz: number(sm_mhz)?,
+                reason: reason.into(),
+                sampled: sampled.into(),
+            })
+        },
+    )
 }
 
 /// The fewest clocks per SM that cuBLAS's f16 GEMM took for this problem, if it was recorded.
@@ -118,14 +149,43 @@ pub fn predicted() -> Result<Vec<Predicted>> {
 /// If the record cannot be read.
 pub fn cublas_clocks(size: Size) -> Result<Option<f64>> {
     let size = size.to_string();
-    let mut rows = rows::<Row>(BENCH)?.into_iter();
-    Ok(rows.find(|row| row.size == size).map(|row| row.clocks))
+    let all = rows(BENCH, ["size", "clocks"], |[size, clocks]| {
+        Ok((size.to_owned(), number(clocks)?))
+    })?;
+    let found = all.into_iter().find(|(recorded, _)| *recorded == size);
+    Ok(found.map(|(_, clocks)| clocks))
 }
 
-fn rows<T: for<'a> Deserialize<'a>>((path, text): (&'static str, &str)) -> Result<Vec<T>> {
-    let rows = csv::Reader::from_reader(text.as_bytes()).into_deserialize();
-    rows.collect::<std::result::Result<_, _>>()
-        .map_err(|error| Error::Ceilings(path, error.to_string()))
+/// The rows of a record, each from these columns.
+fn rows<T, const N: usize>(
+    (path, text): (&'static str, &str),
+    columns: [&str; N],
+    row: impl Fn([&str; N]) -> std::result::Result<T, RowError>,
+) -> Result<Vec<T>> {
+    let read = || {
+        let table = Table::read(text.as_bytes(), ',', &columns)?;
+        let rows = table.rows.iter().map(|one| {
+            let fields = table.pick(one, &columns);
+            let fields = fields.map(|fields| std::array::from_fn(|column| fields[column]));
+            fields.and_then(&row).map_err(|why| TableError::Row {
+                line: one.line,
+                why,
+            })
+        });
+        rows.collect::<std::result::Result<_, _>>()
+    };
+    read().map_err(|error| Error::Ceilings(path, error.to_string()))
+}
+
+fn number(text: &str) -> std::result::Result<f64, RowError> {
+    let number = emulator::parse_f64(text);
+    number.ok_or_else(|| RowError(format!("{text} is not a number")))
+}
+
+/// A number of clocks.
+fn clocks(text: &str) -> std::result::Result<u64, RowError> {
+    let clocks = text.parse();
+    clocks.map_err(|_| RowError(format!("{text} is not a number of clocks")))
 }
 
 #[cfg(test)]

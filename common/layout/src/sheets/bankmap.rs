@@ -79,7 +79,8 @@ pub fn phases() -> Sheet {
     .source("818 one-instruction kernels under Nsight Compute on an H100")
 }
 
-/// Adds to a sheet what an access costs, and which lanes each bank serves in each wavefront.
+/// Adds to a sheet what an access costs, and which lanes each bank serves in each wavefront. Wavefronts are numbered from the
+/// first of the access.
 pub fn draw(sheet: Sheet, table: &BankTable) -> Sheet {
     let sheet = sheet
         .fact("wavefronts", table.wavefronts())
@@ -87,14 +88,20 @@ pub fn draw(sheet: Sheet, table: &BankTable) -> Sheet {
         .fact("bank conflicts", table.conflicts());
     let title = "lanes served by each bank, wavefront by wavefront";
     let mut grid = Grid::new(title, 0..BANKS);
-    for (number, phase) in table.phases().iter().enumerate() {
-        for (wave, words) in phase.wavefronts().into_iter().enumerate() {
-            let name = format!("phase {number} wave {wave}");
+    let phases = table.phases();
+    let mut wavefront = 0;
+    for (number, phase) in phases.iter().enumerate() {
+        for words in phase.wavefronts() {
+            let name = match phases.len() {
+                1 => format!("wavefront {wavefront}"),
+                _ => format!("phase {number}, wavefront {wavefront}"),
+            };
             grid = grid.row(name, words.into_iter().map(lanes));
+            wavefront += 1;
         }
     }
     let mut sheet = sheet.grid(grid);
-    for (number, phase) in table.phases().iter().enumerate() {
+    for (number, phase) in phases.iter().enumerate() {
         let Some((a, b, bank)) = phase.first_conflict() else {
             continue;
         };

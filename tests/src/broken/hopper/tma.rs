@@ -81,7 +81,7 @@ pub(super) const ALL: &[Broken] = &[
             "mbarrier_expect(&s.full[stage], sizeof(Stage) - 16)",
         )],
         caught: Caught::Sanitizer {
-            says: "16 bytes more than were announced have arrived",
+            says: "16 bytes more than expected have arrived",
             at: "mbarrier_expect(&s.full[stage]",
         },
         ..TMA
@@ -93,7 +93,7 @@ pub(super) const ALL: &[Broken] = &[
             "mbarrier_expect(&s.full[stage], sizeof(Stage) + 16)",
         )],
         caught: Caught::Sanitizer {
-            says: "16 of the bytes that were announced never come",
+            says: "16 of the expected bytes have not arrived",
             at: "mbarrier_expect(&s.full[stage]",
         },
         ..TMA

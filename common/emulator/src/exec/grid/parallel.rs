@@ -3,8 +3,6 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use rayon::prelude::*;
-
 use super::output::{ClusterOutput, profiler};
 use super::{enough, report_progress, shadow};
 use crate::exec::cluster::{Cluster, Turn};
@@ -155,28 +153,26 @@ pub(super) fn parallel<'m>(
 ) -> Result<Ran<'m>, Error> {
     let crossed = CrossCheck::default();
     let limits = machine.options.limits;
-    let at_once = (rayon::current_num_threads() as u64).min(clusters.end - clusters.start);
+    let at_once = workers().min(clusters.end - clusters.start);
     if at_once.saturating_mul(Cluster::bytes(machine)) > limits.memory {
         return Err(limits.out_of_memory());
     }
-    let parts: Vec<Part<'m>> = sampled(machine, clusters)
-        .into_par_iter()
-        .fold(
-            || {
-                let part = Part {
-                    profiler: profiler(machine),
-                    clusters: Vec::new(),
-                    parked: Vec::new(),
-                };
-                (Cluster::new(machine), part)
-            },
-            |(mut cluster, mut part), number| {
-                budget.cluster(machine, number, &crossed, &mut cluster, &mut part);
-                (cluster, part)
-            },
-        )
-        .map(|(_, part)| part)
-        .collect();
+    let new = || {
+        let part = Part {
+            profiler: profiler(machine),
+            clusters: Vec::new(),
+            parked: Vec::new(),
+        };
+        (Cluster::new(machine), part)
+    };
+    let parts = folded(
+        sampled(machine, clusters),
+        new,
+        |(mut cluster, mut part), number| {
+            budget.cluster(machine, number, &crossed, &mut cluster, &mut part);
+            (cluster, part)
+        },
+    );
     let last = budget.fault.load(Ordering::Relaxed);
     match budget.broken.load(Ordering::Relaxed) {
         0 => {}
@@ -187,7 +183,7 @@ pub(super) fn parallel<'m>(
     let mut outcome = ClusterOutput::new(machine);
     let mut parked = Vec::new();
     // How far the clusters after a fatal fault ran depends on thread timing, so their results are discarded.
-    for part in parts {
+    for (_, part) in parts {
         outcome.profiler.add(part.profiler);
         parked.extend(part.parked.into_iter().filter(|one| one.number <= last));
         for done in part.clusters.into_iter().filter(|one| one.number <= last) {
@@ -204,6 +200,31 @@ pub(super) fn parallel<'m>(
         (false, u64::MAX) => Ran::Parked(Some((outcome, parked))),
         (false, _) => Ran::Parked(None),
     })
+}
+
+/// Folds parts of the items in parallel, each from a new state.
+#[cfg(not(target_family = "wasm"))]
+fn folded<T: Send>(
+    items: Vec<u64>,
+    new: impl Fn() -> T + Send + Sync,
+    fold: impl Fn(T, u64) -> T + Send + Sync,
+) -> Vec<T> {
+    use rayon::prelude::*;
+    items.into_par_iter().fold(new, fold).collect()
+}
+
+/// WebAssembly has no threads.
+#[cfg(target_family = "wasm")]
+fn folded<T>(items: Vec<u64>, new: impl Fn() -> T, fold: impl Fn(T, u64) -> T) -> Vec<T> {
+    vec![items.into_iter().fold(new(), fold)]
+}
+
+/// How many clusters run at the same time.
+fn workers() -> u64 {
+    #[cfg(not(target_family = "wasm"))]
+    return rayon::current_num_threads() as u64;
+    #[cfg(target_family = "wasm")]
+    1
 }
 
 /// The clusters to run: all, or those of the traced blocks only.

@@ -161,11 +161,8 @@ impl Mbarrier {
     pub fn difference(&self) -> Option<String> {
         match self.bytes {
             0 => None,
-            n @ 1.. => Some(format!("{n} of the bytes that were announced never come")),
-            n => Some(format!(
-                "{} bytes more than were announced have arrived",
-                -n
-            )),
+            n @ 1.. => Some(format!("{n} of the expected bytes have not arrived")),
+            n => Some(format!("{} bytes more than expected have arrived", -n)),
         }
     }
 
@@ -178,8 +175,8 @@ impl Mbarrier {
     pub fn wanting(&self) -> String {
         let bytes = match self.bytes {
             0 => String::new(),
-            n @ 1.. => format!(", {n} bytes still to come"),
-            n => format!(", {} bytes more than were expected have arrived", -n),
+            n @ 1.. => format!(", {n} bytes still expected"),
+            n => format!(", {} bytes more than expected have arrived", -n),
         };
         format!(
             "phase {} (parity {}): {} of {} arrivals pending{bytes}",

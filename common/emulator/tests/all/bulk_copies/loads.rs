@@ -57,17 +57,17 @@ fn mistakes_in_a_load() {
     let outcome = go(&again, false);
     assert!(
         outcome.report().contains(
-            "phase 1 (parity 1): 1 of 1 arrivals pending, 1024 bytes more than were expected have arrived"
+            "phase 1 (parity 1): 1 of 1 arrivals pending, 1024 bytes more than expected have arrived"
         ),
         "{}",
         outcome.report()
     );
     // The wrong number of bytes.
     for (bytes, what) in [
-        (1040, "0 of 1 arrivals pending, 16 bytes still to come"),
+        (1040, "0 of 1 arrivals pending, 16 bytes still expected"),
         (
             1008,
-            "0 of 1 arrivals pending, 16 bytes more than were expected have arrived",
+            "0 of 1 arrivals pending, 16 bytes more than expected have arrived",
         ),
     ] {
         let wrong = good.replace("[%bar], 1024;", &format!("[%bar], {bytes};"));
