@@ -155,6 +155,48 @@ fn differs(one: &Mutation, grade: &Grade) -> Option<String> {
     (!good).then(|| format!("{}: {:?}\n{}", one.name, points(grade), grade.text("book")))
 }
 
+/// Points do not depend on what the secret and the student's name decide: of kernels that are right at some sizes only, and of
+/// those that get a part of the mechanism's points.
+#[test]
+#[ignore = "long; `cargo test -- --include-ignored` runs it"]
+fn every_student_gets_the_same_points_for_the_same_kernel() {
+    if !has_nvrtc() {
+        return;
+    }
+    const CLASSES: [&str; 4] = [
+        "only some launches",
+        "other sizes",
+        "a cap on k",
+        "a limit on tiles",
+    ];
+    let mut failed = Vec::new();
+    for assignment in assignments() {
+        let of_class = |one: &&Mutation| {
+            let class = one.class.as_deref();
+            class.is_some_and(|class| CLASSES.contains(&class))
+        };
+        let all = Mutations::of(&assignment).mutation;
+        let in_part = all.iter().find(|one| one.points.mechanism > 0.0);
+        let shown: Vec<_> = all.iter().filter(of_class).chain(in_part).collect();
+        let graders =
+            [SECRET, b"another secret of the tests"].map(|of| grader(&assignment, Some(of)));
+        let judged = on_all_cores(&shown, |one| {
+            let text = one.text(&assignment);
+            let of = |student| {
+                graders
+                    .each_ref()
+                    .map(|grader| points(&graded_for(student, grader, &assignment, &text)))
+            };
+            let [first, others @ ..] = ["ada", "bob", "cyd"].map(of);
+            let mut others = others.as_flattened().iter().chain(&first);
+            let differs = others.find(|other| !close(first[0], **other));
+            differs.map(|other| format!("{assignment:?}, {}: {:?}, {other:?}", one.name, first[0]))
+        });
+        failed.extend(judged.into_iter().flatten());
+    }
+    assert!(failed.is_empty(), "{}", failed.join("\n"));
+}
+
 /// The minimum size of the whole suite.
 #[test]
 fn there_are_enough_of_them() {
@@ -247,7 +289,7 @@ fn a_grade_is_the_same_again_and_names_what_it_rests_on() {
     );
     assert_eq!(extra["rubric_sha256"].as_str().map(str::len), Some(64));
     assert_eq!(extra["submission_sha256"].as_str().map(str::len), Some(64));
-    assert_eq!(extra["grader"], "11");
+    assert_eq!(extra["grader"], "12");
     let tests = results["tests"].as_array().expect("tests");
     let sum: f64 = tests.iter().filter_map(|test| test["score"].as_f64()).sum();
     assert!((sum - 79.0).abs() < 1e-9);
