@@ -269,15 +269,12 @@ impl Draw<'_> {
                     Grid::Tall => of(&TALL),
                     Grid::Square => square(rubric.tile[tile]),
                 };
-                let less = if rubric.task == AssignmentKind::Gemm && grid == Grid::Tall {
-                    k
-                } else {
-                    0
-                };
+                let is_second = rubric.task == AssignmentKind::Gemm && grid == Grid::Tall;
+                let whole = if is_second { k } else { 0 };
                 let size = Size {
                     m: rows * m - odd("odd m", m),
                     n: columns * n - odd("odd n", n),
-                    k: less + ((draw("odd k") as u32 % k) | 1),
+                    k: whole + ((draw("odd k") as u32 % k) | 1),
                 };
                 (size, Values::Random)
             }
