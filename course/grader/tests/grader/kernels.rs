@@ -163,34 +163,22 @@ fn every_student_gets_the_same_points_for_the_same_kernel() {
     if !has_nvrtc() {
         return;
     }
-    const CLASSES: [&str; 4] = [
-        "only some launches",
-        "other sizes",
-        "a cap on k",
-        "a limit on tiles",
-    ];
     let mut failed = Vec::new();
     for assignment in assignments() {
-        let of_class = |one: &&Mutation| {
-            let class = one.class.as_deref();
-            class.is_some_and(|class| CLASSES.contains(&class))
-        };
+        let at_some = |one: &&Mutation| one.class.as_deref() == Some("only some launches");
         let all = Mutations::of(&assignment).mutation;
         let in_part = all.iter().find(|one| one.points.mechanism > 0.0);
-        let shown: Vec<_> = all.iter().filter(of_class).chain(in_part).collect();
+        let shown: Vec<_> = all.iter().filter(at_some).chain(in_part).collect();
         let graders =
             [SECRET, b"another secret of the tests"].map(|of| grader(&assignment, Some(of)));
         let judged = on_all_cores(&shown, |one| {
             let text = one.text(&assignment);
-            let of = |student| {
-                graders
-                    .each_ref()
-                    .map(|grader| points(&graded_for(student, grader, &assignment, &text)))
-            };
-            let [first, others @ ..] = ["ada", "bob", "cyd"].map(of);
-            let mut others = others.as_flattened().iter().chain(&first);
-            let differs = others.find(|other| !close(first[0], **other));
-            differs.map(|other| format!("{assignment:?}, {}: {:?}, {other:?}", one.name, first[0]))
+            let [one_secret, other] = &graders;
+            let draws = [("ada", one_secret), ("bob", one_secret), ("ada", other)];
+            let [first, others @ ..] = draws
+                .map(|(student, of)| points(&graded_for(student, of, &assignment, &text)));
+            let differs = others.into_iter().find(|other| !close(first, *other));
+            differs.map(|other| format!("{assignment:?}, {}: {first:?}, {other:?}", one.name))
         });
         failed.extend(judged.into_iter().flatten());
     }
@@ -410,7 +398,9 @@ fn complaints_link_to_mistakes_of_the_book() {
         "warnings.rs",
     ] {
         for word in quoted(&grade.join(file)) {
-            if word.contains('-') && word.chars().all(|c| c.is_ascii_lowercase() || c == '-') {
+            let is_option = word.starts_with('-');
+            let is_anchor = word.chars().all(|c| c.is_ascii_lowercase() || c == '-');
+            if word.contains('-') && is_anchor && !is_option {
                 assert!(is_there(&word), "{file}: no {word} in mistakes.md");
                 found += 1;
             }
