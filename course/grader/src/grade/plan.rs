@@ -244,7 +244,7 @@ impl Draw<'_> {
         };
         let draw = |what| self.number(number, what);
         let TileVariant { m, n, k, .. } = rubric.tile[tile];
-        let odd = |what, tile: u32| (draw(what) as u32 % tile.min(16)) | 1;
+        let odd = |what, tile: u32| (draw(what) as u32 % tile.clamp(1, 16)) | 1;
         let (size, values) = match class {
             Class::EveryTile => (fitting(rubric.tile[tile], tile), Values::Distinct),
             Class::Public | Class::Timed | Class::Large => {
@@ -274,7 +274,8 @@ impl Draw<'_> {
                 let size = Size {
                     m: rows * m - odd("odd m", m),
                     n: columns * n - odd("odd n", n),
-                    k: whole + ((draw("odd k") as u32 % k) | 1),
+                    // One product alone may be too small for f16, and then no kernel would be right.
+                    k: whole + k.saturating_sub(odd("odd k", k / 2)).max(1),
                 };
                 (size, Values::Random)
             }
@@ -487,7 +488,10 @@ mod tests {
                 let many = all
                     .iter()
                     .filter(|launch| matches!(launch.class, Class::Many(_)));
-                let many: Vec<_> = many.map(|launch| launch.tiles(&rubric)).collect();
+                let many: Vec<_> = many
+                    .inspect(|launch| assert!(launch.on.size.k > 8 || folder == "02", "{student}"))
+                    .map(|launch| launch.tiles(&rubric))
+                    .collect();
                 let both = |is_it: fn(&[u64; 3]) -> bool| {
                     many.iter().any(is_it) && !many.iter().all(is_it)
                 };

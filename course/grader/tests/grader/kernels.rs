@@ -175,8 +175,8 @@ fn every_student_gets_the_same_points_for_the_same_kernel() {
             let text = one.text(&assignment);
             let [one_secret, other] = &graders;
             let draws = [("ada", one_secret), ("bob", one_secret), ("ada", other)];
-            let [first, others @ ..] = draws
-                .map(|(student, of)| points(&graded_for(student, of, &assignment, &text)));
+            let [first, others @ ..] =
+                draws.map(|(student, of)| points(&graded_for(student, of, &assignment, &text)));
             let differs = others.into_iter().find(|other| !close(first, *other));
             differs.map(|other| format!("{assignment:?}, {}: {first:?}, {other:?}", one.name))
         });
