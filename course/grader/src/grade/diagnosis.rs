@@ -70,10 +70,12 @@ pub fn of(all: &LaunchResults, launch: &PlannedLaunch, wrong: &Launched) -> Opti
                 .flatten()
         })
         .or_else(|| {
+            // Two steps, and an identity matrix that is not cut off.
+            let k = 2 * tile.k;
             let size = Size {
-                m: tile.m,
-                n: tile.n,
-                k: 2 * tile.k,
+                m: k.next_multiple_of(tile.m),
+                n: k.next_multiple_of(tile.n),
+                k,
             };
             let is_written = !wrong
                 .verification

@@ -58,10 +58,12 @@ impl Operand {
         (at / self.columns.max(1), at % self.columns.max(1))
     }
 
-    /// The first element of the block, which the operand's first entry holds.
+    /// The first element of the block that the operand's first entry belongs to; a block begins at a multiple of eight.
     fn first(&self) -> Option<(u32, u32)> {
         match (self.name, self.held.first().copied().flatten()?) {
-            ('A', Element::A(row, column)) | ('B', Element::B(row, column)) => Some((row, column)),
+            ('A', Element::A(row, column)) | ('B', Element::B(row, column)) => {
+                Some((row / 8 * 8, column / 8 * 8))
+            }
             // The transposed product is not examined.
             _ => None,
         }

@@ -179,7 +179,8 @@ fn judge_part(
     ] {
         let mut why = judged.why.clone();
         if !sound {
-            why.insert(0, "counts only if C is right at every size".into());
+            let output = rubric.task.output();
+            why.insert(0, format!("counts only if {output} is right at every size"));
         }
         let points = if sound { of * judged.credit } else { 0.0 };
         grade.add(part, name, points, of, why);

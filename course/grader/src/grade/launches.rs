@@ -58,7 +58,7 @@ impl<'a> LaunchResults<'a> {
             let trial = all.trial(launch);
             let launched = match launch.class {
                 // Under the sanitizer this would take longer than all other launches together.
-                Class::Many => trial.launch_unsanitized(&launch.on),
+                Class::Many(_) => trial.launch_unsanitized(&launch.on),
                 // In an assignment to debug, the bug may need all blocks of a large launch.
                 Class::Large if rubric.bug.is_none() => trial.launch_on_one_sm(&launch.on),
                 _ => trial.launch(&launch.on),
@@ -97,7 +97,7 @@ impl<'a> LaunchResults<'a> {
     /// The launches that show how the kernel computes C: [`Class::Many`] only shows whether it is right.
     pub fn measured(&self) -> impl Iterator<Item = &(&'a PlannedLaunch, Launched)> + Clone {
         let done = self.done.iter();
-        done.filter(|(launch, _)| launch.class != Class::Many)
+        done.filter(|(launch, _)| !matches!(launch.class, Class::Many(_)))
     }
 
     /// The compiled kernel of a launch.

@@ -161,7 +161,12 @@ fn traffic<'a>(measure: &Measure, all: &LaunchResults<'a>, judged: &mut Judged<'
                 sectors(true),
                 result,
                 1.0,
-                "the sectors of C's tiles are stored",
+                match all.rubric.task {
+                    AssignmentKind::Transpose => "the sectors of out's tiles are stored",
+                    AssignmentKind::Gemm | AssignmentKind::Predict => {
+                        "the sectors of C's tiles are stored"
+                    }
+                },
             ),
             What::GlobalLoads => (
                 sectors(false),

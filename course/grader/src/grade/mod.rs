@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | `rubric` | what is required, and for how many points? |
 //! | `plan` | at which sizes is the kernel launched, and on which numbers? |
+//! | `compiled` | which PTX is known already? |
 //! | `launches` | what does the kernel do there? |
 //! | `judge` | how many points does it get? |
 //! | `values` | is C right? |
@@ -19,6 +20,7 @@
 //! | `warnings` | what does the compiler warn about? |
 //! | `clock` | how long would it take? |
 //! | `sanitizer` | what did the sanitizer find? |
+//! | `groups` | which copies are not waited for? |
 //! | `element` | which element of a matrix is at an address? |
 //! | `conflict` | which lanes conflict? |
 //! | `gap` | which lanes' accesses are not contiguous? |
@@ -33,12 +35,14 @@ pub(crate) mod answers;
 mod budget;
 pub(crate) mod class;
 mod clock;
+mod compiled;
 mod conflict;
 mod diagnose;
 mod diagnosis;
 mod element;
 mod fragment;
 mod gap;
+mod groups;
 mod judge;
 mod labels;
 mod launches;
@@ -61,6 +65,7 @@ mod warnings;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, ensure};
+use compiled::CachedCompiler;
 pub use diagnose::{BROKEN, sealed};
 use harness::Compile;
 use harness::tools::{PTXAS, version};
@@ -75,7 +80,7 @@ use crate::submission::{self, DIAGNOSIS, PREDICTIONS, read};
 const NO_MISTAKE: &str = "none-of-these";
 
 /// Raised whenever the same kernel might get other points, or other sizes.
-pub(crate) const VERSION: &str = "11";
+pub(crate) const VERSION: &str = "12";
 
 /// What a child process has to grade; it prints a `results.json`.
 #[derive(Clone, Debug)]
@@ -267,7 +272,7 @@ pub struct Grader {
     /// The number of the tile for public sizes.
     public_tile: usize,
     /// And the compiler's name; none if nothing is compiled.
-    compiler: Option<(Box<dyn Compile>, String)>,
+    compiler: Option<(CachedCompiler, String)>,
 }
 
 impl Grader {
@@ -285,11 +290,11 @@ impl Grader {
         let compiler = match rubric.task {
             AssignmentKind::Predict => None,
             AssignmentKind::Gemm | AssignmentKind::Transpose => {
-                let compiler = compiler()?;
-                let mut name = name_of(&*compiler)?;
+                let compiler = CachedCompiler::new(compiler()?);
+                let mut name = name_of(&compiler)?;
                 if rubric.sizes.timed.is_some() {
                     // So that a missing assembler is reported here and not as a kernel's error.
-                    compiler.assemble(&empty(&*compiler)?.ptx, EMPTY, &rubric.arch)?;
+                    compiler.assemble(&empty(&compiler)?.ptx, EMPTY, &rubric.arch)?;
                     name += &format!(", ptxas {}", version(PTXAS));
                 }
                 Some((compiler, name))
@@ -376,7 +381,7 @@ impl Grader {
             );
             let predicted = predict::judge(rubric, handed_in.predictions.as_deref());
             grade.items.extend(predicted);
-            let found = diagnose::judge(rubric, handed_in.diagnosis.as_deref(), &**compiler)?;
+            let found = diagnose::judge(rubric, handed_in.diagnosis.as_deref(), compiler)?;
             grade.items.extend(found);
             let mut launches = plan::public(rubric, self.public_tile)?;
             if which == Launches::All {
@@ -384,7 +389,7 @@ impl Grader {
             }
             // Grades do not depend on where a file is stored.
             let name = submission::plain_name(file);
-            judge::judge(&mut grade, rubric, (&name, text), &launches, &**compiler)?;
+            judge::judge(&mut grade, rubric, (&name, text), &launches, compiler)?;
         } else {
             let questions = rubric.questions(self.secret.as_deref(), student)?;
             (grade.items, grade.complaints) =

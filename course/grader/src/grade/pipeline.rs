@@ -19,13 +19,15 @@ const ELEMENT: u32 = 2;
 /// Counted in the matrix products of each warp that reads or waits; the worst warp counts. A warp that only copies
 /// multiplies nothing, and its copies are seen by the warps that read them. But no tile counts for more steps than
 /// there are tiles in flight together: for a warp that waits for each of its copies, that is one. Launches with at most
-/// two steps do not count, because they are all prologue.
+/// two steps do not count, because they are all prologue; nor does [`Class::Deep`], because bounds include a prologue's part
+/// in the average over a few steps.
 pub fn copies_ahead<'a>(measure: &Measure, all: &LaunchResults<'a>, judged: &mut Judged<'a>) {
     for (launch, one) in right(all) {
         let [rows, columns, steps] = launch.tiles(all.rubric);
         // If a block computes several tiles, its products do not identify the step.
         let several = launch.class == Class::Large && all.trial(launch).is_persistent();
-        if steps <= 2 || several || rows * columns > u64::from(SMS) {
+        let is_deep = matches!(launch.class, Class::Deep { .. });
+        if steps <= 2 || several || is_deep || rows * columns > u64::from(SMS) {
             continue;
         }
         let mut warps = BTreeMap::<_, Vec<&CopyLead>>::new();

@@ -2,7 +2,8 @@
 //! multiple of no tile, more tiles than the card has SMs, and a tile with a large K. The hidden parts are derived from a secret
 //! and a student by SHA-256, so they are the same on every machine.
 use anyhow::Result;
-use harness::{DISTINCT, Size, TrialLaunch, Values};
+use half::f16;
+use harness::{DISTINCT, Problem, Size, Tile, TrialLaunch, Values};
 use sha2::{Digest, Sha256};
 
 use super::rubric::{AssignmentKind, Measure, Rubric, TileVariant, What};
@@ -19,12 +20,15 @@ pub enum Class {
     EveryTile,
     /// Many tiles in each direction, and no side a multiple of a tile's.
     Large,
-    /// More tiles than there are SMs, in a grid that is not square, with one step along K: a kernel may stop after a fixed
-    /// number of tiles. Only its values count: under the sanitizer, it would take longer than all other launches together.
-    Many,
+    /// More tiles than there are SMs, with one or two steps along K: a kernel may stop after a fixed number of tiles. Only
+    /// its values count: under the sanitizer, it would take longer than all other launches together.
+    Many(Grid),
     /// A single tile with a larger K than in all other launches: a kernel may stop at the largest K that its author
     /// tested.
-    Deep,
+    Deep {
+        /// Whether its steps along K are odd in number.
+        odd: bool,
+    },
     /// The launch whose clocks are predicted, the same for everybody.
     Timed,
     /// For a kernel with a bug, which may be wrong only for certain numbers of steps, or of tiles per persistent block.
@@ -34,6 +38,19 @@ pub enum Class {
         /// Steps along K.
         steps: u32,
     },
+}
+
+/// The rows and columns of tiles of [`Class::Many`]. A kernel that is right only for some grids, or only for all others, is
+/// wrong in one of these: rows, columns and tiles are odd and even in number, there are more rows than columns and fewer,
+/// the number of tiles is not a square, and M = N or not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Grid {
+    /// Both odd, fewer rows.
+    Wide,
+    /// Both even, fewer columns.
+    Tall,
+    /// As many rows of C as columns.
+    Square,
 }
 
 /// A launch that is graded.
@@ -58,6 +75,10 @@ impl PlannedLaunch {
         };
         match self.closed {
             true => format!("at a hidden size{tile}"),
+            false if rubric.task == AssignmentKind::Transpose => {
+                let Size { m, n, .. } = self.on.size;
+                format!("at {m}x{n}{tile}")
+            }
             false => format!("at {}{tile}", self.on.size),
         }
     }
@@ -91,8 +112,10 @@ pub fn public(rubric: &Rubric, tile: usize) -> Result<Vec<PlannedLaunch>> {
     Ok(sizes.map(launch).collect())
 }
 
-/// The other launches: every tile once, a large size, many tiles, and a large K. Without a secret they are disclosed, since anyone
-/// can compute them.
+/// The other launches: every tile once, a large size, many tiles, and a large K. The secret and the student decide which
+/// numbers are multiplied and how far M, N and K are from whole tiles. What a kernel can distinguish without the numbers,
+/// they change within bounds between which a kernel has no reason to behave differently, so that its points do not depend on
+/// them. Without a secret, the launches are disclosed, since anyone can compute them.
 pub fn others(rubric: &Rubric, secret: Option<&[u8]>, student: &str) -> Vec<PlannedLaunch> {
     let draw = Draw {
         parts: [
@@ -102,22 +125,23 @@ pub fn others(rubric: &Rubric, secret: Option<&[u8]>, student: &str) -> Vec<Plan
         ],
     };
     let tiles = rubric.tile.len();
-    let mut all: Vec<_> = (0..tiles)
-        .map(|tile| draw.launch(rubric, tile, Class::EveryTile))
-        .collect();
-    let tile = draw.number(tiles as u32, "tile") as usize % tiles.max(1);
-    all.push(draw.launch(rubric, tile, Class::Large));
-    let tile = draw.number(tiles as u32, "many") as usize % tiles.max(1);
-    all.push(draw.launch(rubric, tile, Class::Many));
+    let mut classes: Vec<_> = (0..tiles).map(|tile| (tile, Class::EveryTile)).collect();
+    let grids = [Grid::Wide, Grid::Tall, Grid::Square].map(Class::Many);
+    let large = [Class::Large].into_iter().chain(grids);
+    // A different tile for each, as far as there are.
+    classes.extend((0..tiles).cycle().skip(1).zip(large));
     if rubric.task == AssignmentKind::Gemm {
-        let tile = draw.number(tiles as u32, "deep") as usize % tiles.max(1);
-        all.push(draw.launch(rubric, tile, Class::Deep));
+        let deep = [true, false].map(|odd| Class::Deep { odd });
+        classes.extend((0..tiles).cycle().zip(deep));
     }
     if rubric.bug.is_some() {
         let waves = WAVES.map(|(waves, steps)| Class::Waves { waves, steps });
-        let waves = waves.into_iter().zip((0..tiles).cycle());
-        all.extend(waves.map(|(class, tile)| draw.launch(rubric, tile, class)));
+        classes.extend((0..tiles).cycle().zip(waves));
     }
+    let launches = classes.into_iter();
+    let mut all: Vec<_> = launches
+        .map(|(tile, class)| draw.launch(rubric, tile, class))
+        .collect();
     let timed = rubric.timed_size().ok().flatten();
     for launch in &mut all {
         // Finding a size that shows the bug is the student's task.
@@ -141,16 +165,17 @@ pub fn others(rubric: &Rubric, secret: Option<&[u8]>, student: &str) -> Vec<Plan
 /// four stages.
 const WAVES: [(u32, u32); 6] = [(2, 3), (3, 2), (2, 4), (4, 1), (3, 5), (2, 6)];
 
-/// Steps along K of [`Class::Large`].
-const LARGE_STEPS: u32 = 4;
+/// Steps along K of [`Class::Large`]: not a multiple of the stages of a ring of two, three or four.
+const LARGE_STEPS: u32 = 5;
 
-/// The fewest rows and columns of tiles of [`Class::Many`], and the most tiles, which bound its time.
-const MANY_SIDE: u32 = 9;
-const MOST_TILES: u32 = 225;
+/// Rows and columns of tiles of [`Grid::Wide`]; of [`Grid::Tall`]. The longer side is between 16 and 32, the number of tiles
+/// between 200 and 224, so that a limit at a power of two has the same effect in each.
+const WIDE: [(u32, u32); 5] = [(7, 29), (7, 31), (9, 23), (11, 19), (13, 17)];
+const TALL: [(u32, u32); 5] = [(18, 12), (20, 10), (22, 10), (26, 8), (28, 8)];
 
-/// The smallest K of [`Class::Deep`]; the largest is twice as much. It exceeds every public K, and one tile of it takes
-/// no longer than [`Class::Large`].
-const LARGE_K: u32 = 640;
+/// What the two K of [`Class::Deep`] exceed: a power of two, and every public K.
+const LARGE_K: u32 = 1024;
+const EVEN_K: u32 = 640;
 
 /// SMs of the emulated card, an H100.
 pub const SMS: u32 = 132;
@@ -170,6 +195,22 @@ fn of_task(rubric: &Rubric, values: Values) -> Values {
     }
 }
 
+/// The most seeds that are tried for a launch. One of 16 fits.
+const MOST_TRIES: u32 = 256;
+
+/// Sign and last bit of the first element of A, then of B.
+fn first_bits(seed: u64, values: Values) -> Result<[u32; 4]> {
+    let tile = Tile {
+        bm: 1,
+        bn: 1,
+        bk: 1,
+    };
+    let problem = Problem::with_values(Size::cube(1), tile, seed, values)?;
+    let first = |of: &[f16]| of.first().map_or(0, |first| u32::from(first.to_bits()));
+    let [a, b] = [&problem.a, &problem.b].map(|of| first(of));
+    Ok([a >> 15, a & 1, b >> 15, b & 1])
+}
+
 struct Draw<'a> {
     parts: [&'a [u8]; 3],
 }
@@ -179,57 +220,72 @@ impl Draw<'_> {
         number_of(&self.parts, number, what)
     }
 
+    /// The seed of a launch. The first elements of A and B are positive or negative, and their last bits 0 or 1, as the launch's
+    /// number says, so that a kernel that is right only for some of them is wrong for everybody.
+    fn seed(&self, number: u32, values: Values) -> u64 {
+        let wanted = [number & 1, number >> 1 & 1, !number & 1, !number >> 1 & 1];
+        let tries = (0..MOST_TRIES).map(|attempt| {
+            // 0 is the public seed.
+            self.number(number << 8 | attempt, "seed") | 1
+        });
+        let fits = |seed: &u64| first_bits(*seed, values).is_ok_and(|bits| bits == wanted);
+        let mut tries = tries.peekable();
+        let first = tries.peek().copied().unwrap_or(1);
+        tries.find(fits).unwrap_or(first)
+    }
+
     fn launch(&self, rubric: &Rubric, tile: usize, class: Class) -> PlannedLaunch {
         let number = match class {
             Class::EveryTile | Class::Public | Class::Timed => tile as u32,
             Class::Large => 100 + tile as u32,
-            Class::Deep => 150 + tile as u32,
-            Class::Many => 180 + tile as u32,
+            Class::Deep { odd } => 150 + u32::from(odd),
+            Class::Many(grid) => 180 + grid as u32,
             Class::Waves { waves, steps } => 200 + 16 * waves + steps,
         };
         let draw = |what| self.number(number, what);
         let TileVariant { m, n, k, .. } = rubric.tile[tile];
+        let odd = |what, tile: u32| (draw(what) as u32 % tile.clamp(1, 16)) | 1;
         let (size, values) = match class {
-            Class::EveryTile => {
-                let all = fitting(rubric.tile[tile]);
-                let size = all[(draw("size") % all.len() as u64) as usize];
-                (size, Values::Distinct)
-            }
+            Class::EveryTile => (fitting(rubric.tile[tile], tile), Values::Distinct),
             Class::Public | Class::Timed | Class::Large => {
                 // One less than a few whole tiles, so that no side is a multiple of anything. More tiles than in any
                 // public size; many steps along K are left to [`Class::Deep`].
-                let odd = |what, tile: u32, tiles: u32| {
-                    tiles * tile - ((draw(what) as u32 % tile.min(16)) | 1)
-                };
                 // A kernel that moves words must be shown all 65,536 of them.
                 let tiles = |tile: u32| match rubric.task {
                     AssignmentKind::Gemm | AssignmentKind::Predict => 3,
                     AssignmentKind::Transpose => 300u32.div_ceil(tile),
                 };
                 let size = Size {
-                    m: odd("odd m", m, tiles(m)),
-                    n: odd("odd n", n, tiles(n)),
-                    k: odd("odd k", k.max(2), LARGE_STEPS),
+                    m: tiles(m) * m - odd("odd m", m),
+                    n: tiles(n) * n - odd("odd n", n),
+                    k: LARGE_STEPS * k.max(2) - odd("odd k", k.max(2)),
                 };
                 (size, Values::Random)
             }
-            Class::Many => {
-                let grids = grids();
-                let (rows, columns) = grids[(draw("many") % grids.len() as u64) as usize];
-                let odd = |what, tile: u32| (draw(what) as u32 % tile.min(16)) | 1;
+            Class::Many(grid) => {
+                let of = |grids: &[(u32, u32)]| grids[(draw("grid") % grids.len() as u64) as usize];
+                let (rows, columns) = match grid {
+                    Grid::Wide => of(&WIDE),
+                    Grid::Tall => of(&TALL),
+                    Grid::Square => square(rubric.tile[tile]),
+                };
+                let is_second = rubric.task == AssignmentKind::Gemm && grid == Grid::Tall;
+                let whole = if is_second { k } else { 0 };
                 let size = Size {
                     m: rows * m - odd("odd m", m),
                     n: columns * n - odd("odd n", n),
-                    k: (draw("odd k") as u32 % k) | 1,
+                    // One product alone may be too small for f16, and then no kernel would be right.
+                    k: whole + k.saturating_sub(odd("odd k", k / 2)).max(1),
                 };
                 (size, Values::Random)
             }
-            Class::Deep => {
-                let odd = |what, tile: u32| tile - ((draw(what) as u32 % tile.min(16)) | 1);
+            Class::Deep { odd: is_odd } => {
+                let steps = if is_odd { LARGE_K } else { EVEN_K } / k + 1;
+                let steps = steps + u32::from((steps % 2 == 1) != is_odd);
                 let size = Size {
-                    m: odd("odd m", m.max(2)),
-                    n: odd("odd n", n.max(2)),
-                    k: (LARGE_K + draw("odd k") as u32 % LARGE_K) | 1,
+                    m: m.max(2) - odd("odd m", m.max(2)),
+                    n: n.max(2) - odd("odd n", n.max(2)),
+                    k: steps * k - odd("odd k", k),
                 };
                 (size, Values::Random)
             }
@@ -240,7 +296,6 @@ impl Draw<'_> {
                     true => (12, (waves - 1) * SMS / 12 + 1),
                     false => (2, waves),
                 };
-                let odd = |what, tile: u32| (draw(what) as u32 % tile.min(16)) | 1;
                 let size = Size {
                     m: rows * m - odd("odd m", m),
                     n: columns * n - odd("odd n", n),
@@ -249,50 +304,53 @@ impl Draw<'_> {
                 (size, Values::Random)
             }
         };
+        let values = of_task(rubric, values);
         PlannedLaunch {
             tile,
             class,
             on: TrialLaunch {
                 size,
-                values: of_task(rubric, values),
-                // 0 is the public seed.
-                seed: draw("seed") | 1,
-                schedule: draw("schedule") | 1,
+                values,
+                seed: self.seed(number, values),
+                // The same for everybody: what the sanitizer finds may depend on it.
+                schedule: u64::from(number) << 1 | 1,
             },
             closed: false,
         }
     }
 }
 
-/// Rows and columns of tiles for [`Class::Many`]: never as many rows as columns, since a kernel may confuse the two.
-fn grids() -> Vec<(u32, u32)> {
-    let sides = MANY_SIDE..=MOST_TILES / MANY_SIDE;
-    let all = sides
-        .clone()
-        .flat_map(|rows| sides.clone().map(move |columns| (rows, columns)));
-    let fits = |(rows, columns): &(u32, u32)| {
-        rows != columns && (SMS + 1..=MOST_TILES).contains(&(rows * columns))
-    };
-    all.filter(fits).collect()
+/// Rows and columns of tiles with M = N, and just more tiles than SMs.
+fn square(TileVariant { m, n, .. }: TileVariant) -> (u32, u32) {
+    let common = (1..=n).find(|times| (times * m).is_multiple_of(n));
+    let side = m * common.unwrap_or(n);
+    let (rows, columns) = (side / m, side / n);
+    let times = (1..).find(|times| times * rows * times * columns > SMS);
+    let times = times.unwrap_or(1);
+    (times * rows, times * columns)
 }
 
-/// Sizes of one or two tiles in each direction and two to four steps along K, as far as there are enough distinct
-/// numbers.
-fn fitting(tile: TileVariant) -> Vec<Size> {
+/// A size of one or two tiles in each direction and two to four steps along K, as far as there are enough distinct numbers:
+/// with an odd or even number of steps by turns, as many tiles as possible, and more rows than columns if they differ.
+fn fitting(tile: TileVariant, number: usize) -> Size {
     let TileVariant { m, n, k, .. } = tile;
-    let sides = (1..=2).flat_map(|rows| (1..=2).map(move |columns| (rows, columns)));
-    let all = sides.flat_map(|(rows, columns)| (2..=4).map(move |steps| (rows, columns, steps)));
-    let sizes = all.map(|(rows, columns, steps)| Size {
+    let sides = [(2, 2), (2, 1), (1, 2), (1, 1)].into_iter();
+    let steps = match number % 2 {
+        0 => [3, 4, 2],
+        _ => [4, 3, 2],
+    };
+    let all = steps.into_iter().flat_map(|steps| {
+        sides
+            .clone()
+            .map(move |(rows, columns)| (rows, columns, steps))
+    });
+    let mut sizes = all.map(|(rows, columns, steps)| Size {
         m: rows * m,
         n: columns * n,
         k: steps * k,
     });
     let fits = |size: &Size| u64::from(size.m + size.n) * u64::from(size.k) <= DISTINCT;
-    let mut fitting: Vec<_> = sizes.filter(fits).collect();
-    if fitting.is_empty() {
-        fitting.push(Size { m, n, k });
-    }
-    fitting
+    sizes.find(fits).unwrap_or(Size { m, n, k })
 }
 
 /// The seed of a student's exam.
@@ -318,9 +376,27 @@ pub fn number_of(parts: &[&[u8]], number: u32, what: &str) -> u64 {
 mod tests {
     use super::*;
 
+    const RUBRICS: [(&str, &str); 4] = [
+        (
+            "01",
+            include_str!("../../../assignments/01_coalesce/rubric.toml"),
+        ),
+        (
+            "02",
+            include_str!("../../../assignments/02_transpose/rubric.toml"),
+        ),
+        (
+            "05",
+            include_str!("../../../assignments/05_swizzle/rubric.toml"),
+        ),
+        (
+            "11",
+            include_str!("../../../assignments/11_specialized/rubric.toml"),
+        ),
+    ];
+
     fn rubric() -> Rubric {
-        let text = include_str!("../../../assignments/05_swizzle/rubric.toml");
-        Rubric::parse(text).expect("a rubric")
+        Rubric::parse(RUBRICS[2].1).expect("a rubric")
     }
 
     #[test]
@@ -339,16 +415,11 @@ mod tests {
         let rubric = rubric();
         for student in ["ada", "bob", "cyd", "dan"] {
             let all = others(&rubric, Some(b"s"), student);
-            let (deep, all) = all.split_last().expect("launches");
-            let (many, all) = all.split_last().expect("launches");
-            assert_eq!(many.class, Class::Many);
-            let [rows, columns, steps] = many.tiles(&rubric);
-            assert!(
-                (u64::from(SMS) + 1..=u64::from(MOST_TILES)).contains(&(rows * columns))
-                    && steps == 1
-            );
-            assert_ne!(rows, columns);
-            let (large, tiles) = all.split_last().expect("launches");
+            let of = |is_it: fn(&Class) -> bool| -> Vec<_> {
+                let found = all.iter().filter(|launch| is_it(&launch.class));
+                found.collect()
+            };
+            let tiles = of(|class| *class == Class::EveryTile);
             let numbers: Vec<usize> = tiles.iter().map(|launch| launch.tile).collect();
             assert_eq!(numbers, (0..rubric.tile.len()).collect::<Vec<_>>());
             for PlannedLaunch { on, tile, .. } in tiles {
@@ -356,21 +427,118 @@ mod tests {
                 assert!(m % tile.m == 0 && n % tile.n == 0 && k % tile.k == 0 && k >= 2 * tile.k);
                 assert_eq!(on.values, Values::Distinct);
             }
-            let (Size { m, n, k }, tile) = (large.on.size, rubric.tile[large.tile]);
-            assert!(m % 2 == 1 && n % 2 == 1 && k % 2 == 1, "{}", large.on.size);
-            assert!(
-                m > 2 * tile.m && n > 2 * tile.n && k > 3 * tile.k,
-                "{}",
-                large.on.size
-            );
-            let (Size { m, n, k }, tile) = (deep.on.size, rubric.tile[deep.tile]);
+            for launch in of(|class| *class == Class::Large) {
+                let (Size { m, n, k }, tile) = (launch.on.size, rubric.tile[launch.tile]);
+                assert!(m % 2 == 1 && n % 2 == 1 && k % 2 == 1, "{}", launch.on.size);
+                assert!(m > 2 * tile.m && n > 2 * tile.n && k > 4 * tile.k);
+            }
             let largest = rubric.public_sizes().expect("sizes");
             let largest = largest.iter().map(|size| size.k).max().expect("a size");
-            assert!(
-                m <= tile.m && n <= tile.n && k > 2 * largest && k % 2 == 1,
-                "{}",
-                deep.on.size
-            );
+            let deep = of(|class| matches!(class, Class::Deep { .. }));
+            for PlannedLaunch { on, tile, .. } in &deep {
+                let (Size { m, n, k }, tile) = (on.size, rubric.tile[*tile]);
+                assert!(m <= tile.m && n <= tile.n && k > 2 * largest && k % 2 == 1);
+            }
+            let steps: Vec<_> = deep.iter().map(|deep| deep.tiles(&rubric)[2] % 2).collect();
+            assert_eq!(steps, [1, 0]);
+        }
+    }
+
+    /// Whatever a kernel can see of a grid, without a list of sizes, both kinds are launched for every student.
+    #[test]
+    fn no_kind_of_grid_is_left_out() {
+        type Kind = fn([u64; 3], Size) -> bool;
+        let kinds: [(&str, Kind); 11] = [
+            ("more than 2^7 tiles", |[r, c, _], _| r * c > 128),
+            ("odd rows", |[r, ..], _| r % 2 == 1),
+            ("odd columns", |[_, c, _], _| c % 2 == 1),
+            ("odd tiles", |[r, c, _], _| r * c % 2 == 1),
+            ("more rows than columns", |[r, c, _], _| r > c),
+            ("fewer rows than columns", |[r, c, _], _| r < c),
+            ("as many rows as columns", |[r, c, _], _| r == c),
+            ("a square number of tiles", |[r, c, _], _| {
+                (r * c).isqrt().pow(2) == r * c
+            }),
+            ("M = N", |_, Size { m, n, .. }| m == n),
+            ("several steps", |[.., s], _| s > 1),
+            ("odd steps", |[.., s], _| s % 2 == 1),
+        ];
+        for (folder, text) in RUBRICS {
+            let rubric = Rubric::parse(text).expect("a rubric");
+            for student in ["ada", "bob", "cyd", "dan", "eve"] {
+                let all = others(&rubric, Some(b"s"), student);
+                for (name, is_it) in kinds {
+                    let kind = |launch: &&PlannedLaunch| {
+                        let tiles = launch.tiles(&rubric);
+                        let tile = rubric.tile[launch.tile];
+                        let whole = Size {
+                            m: tiles[0] as u32 * tile.m,
+                            n: tiles[1] as u32 * tile.n,
+                            k: 0,
+                        };
+                        is_it(tiles, whole)
+                    };
+                    let count = all.iter().filter(kind).count();
+                    assert!(
+                        (1..all.len()).contains(&count),
+                        "{folder}, {student}: {name}"
+                    );
+                }
+                // A kernel may be right for small grids and, of the large ones, only for some.
+                let many = all
+                    .iter()
+                    .filter(|launch| matches!(launch.class, Class::Many(_)));
+                let many: Vec<_> = many
+                    .inspect(|launch| assert!(launch.on.size.k > 8 || folder == "02", "{student}"))
+                    .map(|launch| launch.tiles(&rubric))
+                    .collect();
+                let both = |is_it: fn(&[u64; 3]) -> bool| {
+                    many.iter().any(is_it) && !many.iter().all(is_it)
+                };
+                assert!(many.iter().all(|[r, c, _]| r * c > SMS.into()), "{many:?}");
+                assert!(
+                    both(|[r, ..]| r % 2 == 1) && both(|[_, c, _]| c % 2 == 1),
+                    "{many:?}"
+                );
+                assert!(
+                    both(|[r, c, _]| r > c) && both(|[r, c, _]| r * c % 2 == 1),
+                    "{many:?}"
+                );
+                assert!(many.iter().any(|[r, c, _]| (r * c).isqrt().pow(2) != r * c));
+            }
+        }
+    }
+
+    /// Signs and last bits of the first elements, too.
+    #[test]
+    fn first_elements_of_every_kind_occur() {
+        for student in 0..64 {
+            let all = others(&rubric(), Some(b"s"), &format!("student {student}"));
+            let random = all
+                .iter()
+                .filter(|launch| launch.on.values == Values::Random);
+            let bits = random.map(|launch| first_bits(launch.on.seed, Values::Random));
+            let bits: Vec<_> = bits.map(|bits| bits.expect("numbers")).collect();
+            for bit in 0..4 {
+                let ones = bits.iter().filter(|bits| bits[bit] == 1).count();
+                assert!((1..bits.len()).contains(&ones), "{student}: {bits:?}");
+            }
+        }
+    }
+
+    /// A kernel sees M, N and K as whole tiles. Except for the grids of many tiles, which count only for values, these are the
+    /// same for everybody, so that counters are, too.
+    #[test]
+    fn students_differ_in_numbers_and_not_in_what_is_measured() {
+        for (folder, text) in RUBRICS {
+            let rubric = Rubric::parse(text).expect("a rubric");
+            let measured = |student| -> Vec<_> {
+                let all = others(&rubric, Some(b"s"), student).into_iter();
+                let all = all.filter(|launch| !matches!(launch.class, Class::Many(_)));
+                all.map(|launch| (launch.tile, launch.tiles(&rubric), launch.on.schedule))
+                    .collect()
+            };
+            assert_eq!(measured("ada"), measured("bob"), "{folder}");
         }
     }
 

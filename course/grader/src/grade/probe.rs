@@ -5,6 +5,9 @@ use harness::{Launched, Size, Trial, TrialLaunch, Values};
 use super::diagnosis::Cause;
 use super::labels::{Element, Labels};
 
+/// The hint if a factor belongs to another k.
+const ANOTHER_K: &str = "which k do the two addresses name at this moment, and do both advance to the next one together?";
+
 /// An element of C after the launch.
 struct Found {
     row: u32,
@@ -72,7 +75,26 @@ pub fn of(trial: &Trial, size: Size, on: &TrialLaunch) -> Option<Cause> {
         _ => false,
     };
     let is_nothing = |found: &&Found| matches!(found.is, What::Nothing);
-    let found = most(&of_a, is_another_k).or_else(|| most(&of_a, is_nothing));
+    let of_another_k = most(&of_a, is_another_k);
+    // If A is, it is the element that is multiplied with A[i][i].
+    let is_another_k_of_b = |found: &&Found| match found.is {
+        What::Element(Element::B(_, column)) => column == found.column,
+        _ => false,
+    };
+    if of_another_k.is_none()
+        && let Some(found) = most(&of_b, is_another_k_of_b)
+        && let What::Element(Element::B(k, column)) = found.is
+    {
+        let row = found.row;
+        return Some(cause(
+            found,
+            &format!(
+                "has the product of A[{row}][{row}] and B[{k}][{column}], where B[{row}][{column}] should be the factor"
+            ),
+            ANOTHER_K,
+        ));
+    }
+    let found = of_another_k.or_else(|| most(&of_a, is_nothing));
     let Some(found) = found else {
         let found = of_a.iter().find(|found| !is_nothing(found));
         let found = found.or(of_a.first())?;
@@ -94,7 +116,7 @@ pub fn of(trial: &Trial, size: Size, on: &TrialLaunch) -> Option<Cause> {
             &format!(
                 "has the product of A[{row}][{k}] and {with}, where {should} should be the factor"
             ),
-            "which k do the two addresses name at this moment, and do both advance to the next one together?",
+            ANOTHER_K,
         ),
         _ => cause(
             found,

@@ -84,6 +84,14 @@ impl AssignmentKind {
         }
     }
 
+    /// The name of the result in the kernel.
+    pub fn output(self) -> &'static str {
+        match self {
+            Self::Gemm | Self::Predict => "C",
+            Self::Transpose => "out",
+        }
+    }
+
     /// The name of the file that is graded.
     pub fn handed_in(self) -> &'static str {
         match self {

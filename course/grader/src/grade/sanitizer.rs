@@ -7,8 +7,7 @@ use harness::{Launched, lines};
 use super::judge::Judged;
 use super::launches::LaunchResults;
 use super::plan::PlannedLaunch;
-use super::rubric::AssignmentKind;
-use super::{Complaint, NO_MISTAKE, element};
+use super::{Complaint, NO_MISTAKE, element, groups};
 
 /// The most findings shown per launch.
 const SHOWN: usize = 3;
@@ -59,6 +58,10 @@ pub fn judge<'a>(all: &LaunchResults<'a>) -> Judged<'a> {
     let complaint = |finding: &Finding| {
         let mut what = format!("{}: {finding}", all.label(launch));
         what += &in_the_kernel(all, launch, one, finding);
+        if is_unfinished(finding, &kind_of) {
+            let groups = groups::of(trial.instructions(), &one.run.counters);
+            what += &groups.map_or(String::new(), |groups| format!("\n  {groups}"));
+        }
         let (mistake, hint) = match too_early(finding) {
             true => TOO_EARLY,
             false => advice(finding, &kind_of),
@@ -98,10 +101,7 @@ fn state<'a>(all: &LaunchResults<'a>) -> Option<(&'a PlannedLaunch, String, &'st
         let what = format!("the kernel changes `{}`, which is an input", one.changed?);
         Some((*launch, what, "which line writes to an input?"))
     });
-    let output = match all.rubric.task {
-        AssignmentKind::Transpose => "out",
-        AssignmentKind::Gemm | AssignmentKind::Predict => "C",
-    };
+    let output = all.rubric.task.output();
     changed.or_else(|| {
         let (launch, ends) = all.reads_c?;
         let what = match ends {
@@ -152,6 +152,21 @@ const TOO_EARLY: (&str, &str) = (
     "race-after-the-copy",
     "the read comes before the write here: which barrier makes every reader wait until all threads have written?",
 );
+
+/// Whether a `cp.async` may be incomplete when its bytes are accessed.
+fn is_unfinished(finding: &Finding, kind_of: &KindOf) -> bool {
+    let FindingKind::Race(conflict) = &finding.kind else {
+        return false;
+    };
+    let both = [
+        (conflict.access, &finding.location),
+        (conflict.other_access, &conflict.other),
+    ];
+    both.into_iter().any(|(access, location)| {
+        access == AccessKind::AsyncWrite
+            && matches!(kind_of(location), Some(InstructionKind::AsyncCopy { .. }))
+    })
+}
 
 /// Whether both accesses are in the same line.
 fn of_one_line(conflict: &Conflict, location: &Location) -> bool {

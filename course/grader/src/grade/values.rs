@@ -14,7 +14,7 @@ pub const HIDDEN: &str = "values at hidden sizes";
 /// A row of the table: name, available points, achieved points, and reasons.
 pub type Line = (&'static str, f64, f64, Vec<String>);
 
-/// The points for public and hidden sizes, and complaints.
+/// The points for public sizes, by how many are right, for hidden ones, only if all are right, and complaints.
 pub fn judge<'a>(all: &LaunchResults<'a>, faults: &Judged<'a>) -> (Vec<Line>, Judged<'a>) {
     let mut judged = Judged::new();
     let mut items = Vec::new();
@@ -28,7 +28,11 @@ pub fn judge<'a>(all: &LaunchResults<'a>, faults: &Judged<'a>) -> (Vec<Line>, Ju
         }
         let done = all.done.iter().filter(|(launch, _)| is_it(launch));
         let (right, wrong): (Vec<_>, Vec<_>) = done.partition(|(_, one)| one.verification.ok());
-        let mut why = vec![format!("C is right at {} of {wanted} sizes", right.len())];
+        let mut why = vec![format!(
+            "{} is right at {} of {wanted} sizes",
+            all.rubric.task.output(),
+            right.len()
+        )];
         if let Some((launch, error)) = &all.stopped
             && is_it(launch)
         {
@@ -43,7 +47,10 @@ pub fn judge<'a>(all: &LaunchResults<'a>, faults: &Judged<'a>) -> (Vec<Line>, Ju
         if let Some((launch, one)) = wrong.first().filter(|_| is_first) {
             wrong_values(all, launch, one, faults, &mut judged);
         }
-        let points = of * right.len() as f64 / wanted as f64;
+        let part = right.len() as f64 / wanted as f64;
+        // How many of the hidden launches are right may depend on the student's numbers, and whether all are does not.
+        let part = if public { part } else { part.floor() };
+        let points = of * part;
         items.push((name, of, points, why));
     }
     (items, judged)
@@ -106,16 +113,13 @@ fn wrong_values<'a>(
     faults: &Judged<'a>,
     judged: &mut Judged<'a>,
 ) {
+    let name = all.rubric.task.output();
     if launch.closed {
-        return judged.closed(all, launch, "C is wrong");
+        return judged.closed(all, launch, &format!("{name} is wrong"));
     }
     let found = &one.verification;
     let Some(first) = found.first_wrong.first() else {
         return;
-    };
-    let name = match all.rubric.task {
-        AssignmentKind::Gemm | AssignmentKind::Predict => "C",
-        AssignmentKind::Transpose => "out",
     };
     let mut what = format!(
         "{}: {} of {} elements of {name} are wrong; the first is {name}[{}][{}], {}",
@@ -147,13 +151,15 @@ fn wrong_values<'a>(
     let (hint, mistake): (String, String) = if let Some(found) = by_sanitizer.filter(|_| has_fault)
     {
         (
-            "a fault ended the launch before C was written: see what the sanitizer says of it"
-                .to_owned(),
+            format!(
+                "a fault ended the launch before {name} was written: see what the sanitizer says of it"
+            ),
             found.mistake.clone(),
         )
     } else if let Some(cause) = cause {
         what += &format!("\n  {}", cause.what);
-        judged.explains = true;
+        // Which factors are wrong follows from bytes that nobody wrote, if there are any.
+        judged.explains = findings.is_empty() || cause.mistake != "wrong-factors";
         let wrong = &all.rubric.wrong;
         // A fragment may be wrong because its source bytes are misplaced; the rubric says which mistake is likely.
         let is_likely = !["wrong-fragment", super::NO_MISTAKE].contains(&&*wrong.mistake);

@@ -301,6 +301,10 @@ fn tiles(state: &State, page: &mut Page) {
         };
         page.text(tone, &format!("{}: {words}", launch.name));
     }
+    if report.launches.iter().all(|launch| launch.right.is_none()) {
+        // Such as the compiler's messages.
+        complaints(report, page);
+    }
     if report.stage == Stage::Public {
         page.text(Tone::Quiet, "the other launches are running …");
     }
