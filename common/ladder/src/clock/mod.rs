@@ -5,7 +5,7 @@ mod stalls;
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
 
 use crate::draw::{self, Ink, Points};
@@ -183,6 +183,11 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
             }
         }
     }
+    ensure!(
+        !lines.is_empty(),
+        "{} has no times of these rungs at these sizes: `cargo ladder clock --recorded` shows which it has",
+        folder.display()
+    );
     anstream::print!("{}", table(&lines));
     if arguments.record {
         write(&folder, &lines)?;
