@@ -38,7 +38,7 @@ pub struct Arguments {
     kernels: Option<PathBuf>,
     /// Write predictions to clock.csv beside the record, from which the model's error is reported; with --kernels or
     /// --experiments to their own record
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["rungs", "sizes"])]
     record: bool,
     /// Show recorded predictions without predicting again
     #[arg(long, conflicts_with_all = ["rungs", "sizes", "record", "device"])]
