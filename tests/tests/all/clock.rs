@@ -83,8 +83,8 @@ fn predictions_are_as_near_to_the_card_as_they_were() {
     let errors = Errors::new(rows.iter().map(Predicted::error)).expect("a record");
     assert_eq!(errors.count, 64, "all rungs at four sizes");
     assert!(errors.median < 0.05, "{:.3} in the median", errors.median);
-    assert!(errors.mean < 0.06, "{:.3} in the mean", errors.mean);
-    assert!(errors.worst < 0.17, "{:.3} at worst", errors.worst);
+    assert!(errors.mean < 0.07, "{:.3} in the mean", errors.mean);
+    assert!(errors.worst < 0.21, "{:.3} at worst", errors.worst);
 }
 
 /// A row of `results/h200/kernels.csv`.
@@ -98,10 +98,10 @@ struct Kernel {
 
 /// Families, how many of them are predicted, the mean error that has been reached, and the rank correlation.
 const FAMILIES: [(&str, usize, f64, f64); 4] = [
-    ("f32", 10, 0.10, 0.98),
+    ("f32", 10, 0.08, 0.98),
     ("hopper", 12, 0.10, 0.95),
-    ("mma_sync", 9, 0.11, 0.96),
-    ("strange", 5, 0.26, 0.9),
+    ("mma_sync", 9, 0.10, 0.96),
+    ("strange", 5, 0.28, 0.9),
 ];
 
 /// Spearman's, of pairs without ties.
@@ -147,14 +147,60 @@ fn kernels_outside_the_ladder_are_predicted_as_well_as_they_were() {
     }
 }
 
+/// A row of `results/h200/experiments.csv`.
+#[derive(serde::Deserialize)]
+struct Experiment {
+    kernel: String,
+    rung: String,
+    ms: f64,
+    sm_mhz: f64,
+    predicted: u64,
+}
+
+/// What the pages say about rung 06 with two CTAs per SM, and with stages for which only one fits.
+#[test]
+fn the_errors_that_pages_name_are_those_of_the_records() {
+    let percent = |errors: Vec<f64>| {
+        let errors = Errors::new(errors).expect("recorded errors");
+        (100.0 * errors.mean).round()
+    };
+    let rows = recorded();
+    let two = rows.iter().filter(|row| row.rung == "06_pipeline");
+    let two = two.filter(|row| row.size != "1024x1024x1024");
+    let two: Vec<f64> = two.map(Predicted::error).collect();
+    assert!(two.iter().all(|error| *error < 0.0), "{two:?}");
+    let text = read(&root().join("results/h200/experiments.csv"));
+    let experiments = csv::Reader::from_reader(text.as_bytes()).into_deserialize();
+    let experiments: Vec<Experiment> = experiments.collect::<Result<_, _>>().expect("a record");
+    let one = experiments.iter().filter(|row| row.rung == "06_pipeline");
+    let one = one.filter(|row| row.kernel.ends_with("one block an SM"));
+    let one: Vec<f64> = one
+        .map(|row| row.predicted as f64 / (row.ms * row.sm_mhz * 1e3) - 1.0)
+        .collect();
+    assert!(one.iter().all(|error| *error > 0.0), "{one:?}");
+    let (fast, slow) = (percent(two), percent(one));
+    for (page, block) in [
+        ("common/clock/README.md", "CTAs"),
+        ("book/src/clock.md", "blocks"),
+    ] {
+        let said = format!(
+            "about {fast}% too fast with two {block} per SM, and {slow}% too slow with one"
+        );
+        assert!(
+            read(&root().join(page)).contains(&said),
+            "{page} does not say: {said}"
+        );
+    }
+}
+
 /// The same for predictions without ptxas.
 #[test]
 fn predictions_from_ptx_are_as_near_to_the_card_as_they_were() {
     let errors = Errors::new(recorded().iter().filter_map(Predicted::error_from_ptx));
     let errors = errors.expect("a record");
     assert!(errors.count >= 64, "{} are recorded", errors.count);
-    assert!(errors.median < 0.10, "{:.3} in the median", errors.median);
-    assert!(errors.mean < 0.12, "{:.3} in the mean", errors.mean);
+    assert!(errors.median < 0.07, "{:.3} in the median", errors.median);
+    assert!(errors.mean < 0.10, "{:.3} in the mean", errors.mean);
     // The worst are rungs 07 and 08, whose loads ptxas moves ahead of more products.
     assert!(errors.worst < 0.46, "{:.3} at worst", errors.worst);
 }

@@ -24,6 +24,7 @@ mod state;
 mod wgmma;
 
 use std::cmp::Reverse;
+use std::collections::binary_heap::PeekMut;
 use std::collections::{BinaryHeap, VecDeque};
 
 use rustc_hash::FxHashMap as HashMap;
@@ -126,7 +127,9 @@ impl<'a> Simulator<'a> {
     }
 
     fn push_warp(&mut self, time: f64, warp: usize) {
-        self.due.push(Reverse(DueWarp::new(time, warp)));
+        self.order += 1;
+        let due = DueWarp::new(time, self.order, warp);
+        self.due.push(Reverse(due));
     }
 
     /// Starts the next cluster, one CTA on each SM.
@@ -247,9 +250,16 @@ impl<'a> Simulator<'a> {
                 }
                 (None, Some(due)) => {
                     now = now.max(due.time());
-                    self.due.pop();
-                    if let Some(time) = self.step(due.warp(), due.time()) {
-                        self.push_warp(time, due.warp());
+                    let again = self.step(due.warp(), due.time());
+                    // Latencies are not negative, so `due` is still the first. Most warps are due again: replacing the first sifts
+                    // once, where a pop and a push would sift twice.
+                    self.order += 1;
+                    if let Some(mut first) = self.due.peek_mut() {
+                        debug_assert_eq!(first.0, due);
+                        match again {
+                            Some(time) => first.0 = DueWarp::new(time, self.order, due.warp()),
+                            None => drop(PeekMut::pop(first)),
+                        }
                     }
                 }
                 (None, None) => break,
