@@ -15,7 +15,7 @@ use crate::simulate::{Job, Program, Simulation, SimulationError, simulate};
 /// Warp steps above which loops are shortened. This many are simulated in about a second.
 const LONG: f64 = 2e6;
 /// Iterations of a long loop that two simulations keep; their difference gives the time of the iterations left out.
-const ROUNDS: [usize; 2] = [96, 192];
+const ROUNDS: [usize; 2] = [48, 96];
 
 /// A launch, as the model needs it.
 #[derive(Clone, Copy, Debug)]
@@ -152,13 +152,14 @@ impl Launch<'_> {
             })
             .collect();
         let programs = clusters.iter().flatten().flatten();
-        let steps: usize = programs.clone().map(|one| one.steps.len()).sum();
+        let steps: usize = programs.map(|one| one.steps.len()).sum();
         let repeated = simulated as f64 / clusters.len().max(1) as f64;
         let long = steps as f64 * repeated > LONG;
-        let warps = programs.map(|one| (&*one.steps, one.trace.effects.as_slice()));
-        let found = long
-            .then(|| shorten::find(self.code, warps, 2 * ROUNDS[1]))
-            .flatten();
+        let paths: Vec<Arc<[Step]>> = paths.into_iter().map(|(_, steps, _)| steps).collect();
+        let found = match long && !shorten::counts_phases(self.traces) {
+            true => shorten::find(self.code, &paths, 2 * ROUNDS[1]),
+            false => None,
+        };
         let job = |clusters| Job {
             clusters,
             resident,
@@ -182,7 +183,7 @@ impl Launch<'_> {
         let (clocks, simulation) = match found {
             None => run(clusters)?,
             Some(found) => {
-                let cut = |keep| shortened(&clusters, found, keep);
+                let cut = |keep| shortened(&clusters, &paths, found, keep);
                 let [few, more] = ROUNDS;
                 let (with_few, with_more) = both(|| run(cut(few)), || run(cut(more)));
                 let ((short, _), (clocks, simulation)) = (with_few?, with_more?);
@@ -218,13 +219,19 @@ fn have_same_path(one: &WarpTrace, other: &WarpTrace) -> bool {
         && (one.events.iter().zip(&other.events)).all(|(a, b)| a.instruction == b.instruction)
 }
 
-/// The same clusters, with this many iterations of the loop kept in each warp.
+/// The same clusters, with this many iterations of the loop kept in each of the paths that their warps share.
 fn shortened<'a>(
     clusters: &[Vec<Vec<Program<'a>>>],
+    paths: &[Arc<[Step]>],
     of: shorten::Loop,
     keep: usize,
 ) -> Vec<Vec<Vec<Program<'a>>>> {
-    let program = |one: &Program<'a>| one.with_steps(of.cut(&one.steps, keep).into());
+    let cut: Vec<Arc<[Step]>> = paths.iter().map(|path| of.cut(path, keep).into()).collect();
+    let program = |one: &Program<'a>| {
+        let mut both = paths.iter().zip(&cut);
+        let own = both.find(|(path, _)| Arc::ptr_eq(path, &one.steps));
+        one.with_steps(own.map_or_else(|| one.steps.clone(), |(_, short)| short.clone()))
+    };
     let ctas = |warps: &Vec<_>| warps.iter().map(program).collect();
     let ranks = |ctas_of: &Vec<Vec<_>>| ctas_of.iter().map(ctas).collect();
     clusters.iter().map(ranks).collect()

@@ -12,6 +12,7 @@
 //! | when each warp issues each instruction | all of the above | [`simulate()`], `simulate/` |
 //! | a picture of an SM's warps over a few loop iterations | a simulation | [`timeline()`], `timeline.rs` |
 //! | a long loop, from some of its iterations | what each iteration does | `shorten.rs` |
+//! | CTAs that fit on an SM | registers, shared memory, threads | [`Sm`], `occupancy.rs` |
 //! | a launch of many waves | a few CTAs of one SM | [`Launch`], `launch.rs` |
 mod card;
 mod class;
@@ -19,6 +20,7 @@ mod launch;
 mod listed;
 mod machine_code;
 mod memory;
+mod occupancy;
 mod path;
 mod sharing;
 mod shorten;
@@ -32,6 +34,7 @@ pub use launch::{Estimate, Launch, LaunchError};
 pub use listed::{CtaSize, Listed};
 pub use machine_code::{MachineCode, MachineCodeError, MachineInstruction};
 pub use memory::MemoryBusy;
+pub use occupancy::{AtMost, Sm};
 pub use path::{Step, Walk};
 pub use sharing::{Place, Read, Sharing};
 pub use simulate::{

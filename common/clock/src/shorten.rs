@@ -2,7 +2,9 @@
 //!
 //! Iterations are cut out of the middle, equally many from each warp. That is sound if all iterations do the same and
 //! nothing counts them; a kernel that waits at mbarriers, whose phases alternate, is not shortened.
-use emulator::Effect;
+use std::sync::Arc;
+
+use emulator::{Effect, TraceEffect, WarpTrace};
 use rustc_hash::FxHashMap as HashMap;
 
 use crate::machine_code::MachineCode;
@@ -17,29 +19,24 @@ pub(crate) struct Loop {
     pub rounds: usize,
 }
 
-/// The outermost loop of these warps with at least this many iterations that are all alike; none if there is no such
-/// loop, or if the warps use mbarriers.
-pub(crate) fn find<'a>(
-    code: &MachineCode,
-    warps: impl Iterator<Item = (&'a [Step], &'a [emulator::TraceEffect])> + Clone,
-    least: usize,
-) -> Option<Loop> {
-    let counts_phases = |effects: &[emulator::TraceEffect]| {
-        effects.iter().any(|one| {
-            matches!(
-                one.effect,
-                Effect::MbarrierInit { .. }
-                    | Effect::MbarrierWait { .. }
-                    | Effect::MbarrierArrive { .. }
-            )
-        })
+/// Whether some of these warps wait at mbarriers, whose phases count the iterations.
+pub(crate) fn counts_phases(warps: &[WarpTrace]) -> bool {
+    let counts = |one: &TraceEffect| {
+        matches!(
+            one.effect,
+            Effect::MbarrierInit { .. }
+                | Effect::MbarrierWait { .. }
+                | Effect::MbarrierArrive { .. }
+        )
     };
-    if warps.clone().any(|(_, effects)| counts_phases(effects)) {
-        return None;
-    }
-    let (longest, _) = warps.clone().max_by_key(|(steps, _)| steps.len())?;
+    (warps.iter()).any(|warp| warp.effects.iter().any(counts))
+}
+
+/// The outermost loop of the paths that warps take with at least this many iterations that are all alike, if there is one.
+pub(crate) fn find(code: &MachineCode, paths: &[Arc<[Step]>], least: usize) -> Option<Loop> {
+    let longest = paths.iter().max_by_key(|steps| steps.len())?;
     let mut counts: HashMap<u32, usize> = HashMap::default();
-    for step in longest {
+    for step in longest.iter() {
         let one = &code.instructions[step.instruction as usize];
         if one.target.is_some_and(|target| target <= step.instruction) {
             *counts.entry(step.instruction).or_default() += 1;
@@ -51,10 +48,8 @@ pub(crate) fn find<'a>(
         .collect();
     // The outermost loop has the fewest iterations.
     all.sort_by_key(|one| (one.rounds, one.branch));
-    all.into_iter().find(|one| {
-        let mut warps = warps.clone();
-        warps.all(|(steps, _)| one.fits(steps))
-    })
+    all.into_iter()
+        .find(|one| paths.iter().all(|steps| one.fits(steps)))
 }
 
 impl Loop {
@@ -130,12 +125,12 @@ mod tests {
     #[test]
     fn rounds_are_cut_out_of_the_middle() {
         let long = turning(10);
-        let warps = [(&long[..], &[][..])];
-        let found = find(&code(), warps.into_iter(), 8).expect("a loop");
+        let paths = [long.clone().into()];
+        let found = find(&code(), &paths, 8).expect("a loop");
         assert_eq!((found.branch, found.rounds), (2, 10));
         assert_eq!(found.cut(&long, 4), turning(4));
         assert_eq!(found.cut(&long, 20), long);
-        assert_eq!(find(&code(), warps.into_iter(), 11), None);
+        assert_eq!(find(&code(), &paths, 11), None);
     }
 
     #[test]
@@ -143,12 +138,11 @@ mod tests {
         let (long, short) = (turning(10), turning(9));
         let other = steps([0].into_iter().chain([1, 2].repeat(9)).chain([2, 3]));
         for odd in [short, other] {
-            let warps = [(&long[..], &[][..]), (&odd[..], &[][..])];
-            assert_eq!(find(&code(), warps.into_iter(), 8), None);
+            let paths = [long.clone().into(), odd.into()];
+            assert_eq!(find(&code(), &paths, 8), None);
         }
         // A warp that never enters the loop does not prevent shortening.
-        let without = steps([0, 3]);
-        let warps = [(&long[..], &[][..]), (&without[..], &[][..])];
-        assert!(find(&code(), warps.into_iter(), 8).is_some());
+        let paths = [long.into(), steps([0, 3]).into()];
+        assert!(find(&code(), &paths, 8).is_some());
     }
 }

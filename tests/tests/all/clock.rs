@@ -98,11 +98,10 @@ struct Kernel {
 
 /// Families, how many of them are predicted, the mean error that has been reached, and the rank correlation.
 const FAMILIES: [(&str, usize, f64, f64); 4] = [
-    // Two of f32, 0.7% apart in their time, change places.
-    ("f32", 10, 0.08, 0.97),
-    ("hopper", 12, 0.11, 0.95),
-    ("mma_sync", 9, 0.11, 0.96),
-    ("strange", 5, 0.29, 0.9),
+    ("f32", 10, 0.08, 0.98),
+    ("hopper", 12, 0.10, 0.95),
+    ("mma_sync", 9, 0.10, 0.96),
+    ("strange", 5, 0.28, 0.9),
 ];
 
 /// Spearman's, of pairs without ties.
@@ -200,8 +199,8 @@ fn predictions_from_ptx_are_as_near_to_the_card_as_they_were() {
     let errors = Errors::new(recorded().iter().filter_map(Predicted::error_from_ptx));
     let errors = errors.expect("a record");
     assert!(errors.count >= 64, "{} are recorded", errors.count);
-    assert!(errors.median < 0.08, "{:.3} in the median", errors.median);
-    assert!(errors.mean < 0.11, "{:.3} in the mean", errors.mean);
+    assert!(errors.median < 0.07, "{:.3} in the median", errors.median);
+    assert!(errors.mean < 0.10, "{:.3} in the mean", errors.mean);
     // The worst are rungs 07 and 08, whose loads ptxas moves ahead of more products.
-    assert!(errors.worst < 0.44, "{:.3} at worst", errors.worst);
+    assert!(errors.worst < 0.46, "{:.3} at worst", errors.worst);
 }

@@ -345,23 +345,35 @@ fn derived(record: &Record, card: &Card) -> Vec<(&'static str, f64, f64, f64)> {
             record.own_nanoseconds("throttled/chase_dram"),
             0.02,
         ),
+        (
+            "bytes.store",
+            bytes.store,
+            16.0 * 512.0 / of_sms(record, 132, "memory/stores", 512),
+            0.02,
+        ),
+        (
+            "bytes.store_port",
+            bytes.store_port,
+            16.0 * 512.0 / of_sms(record, 1, "memory/stores", 512),
+            0.02,
+        ),
         ("bytes.dram", bytes.dram, record.ceiling("dram"), 0.02),
         (
             "bytes.l2_port_copy",
             bytes.l2_port_copy,
-            16.0 * 512.0 / of_one_sm(record, "memory/copies_16", 512),
+            16.0 * 512.0 / of_sms(record, 1, "memory/copies_16", 512),
             0.02,
         ),
     ]
 }
 
-/// Clocks per operation if one SM reads data that is in the L2.
-fn of_one_sm(record: &Record, kernel: &str, threads: u32) -> f64 {
+/// Clocks per operation if so many SMs each access data of their own that is in the L2.
+fn of_sms(record: &Record, sms: u32, kernel: &str, threads: u32) -> f64 {
     let rows = record.rows(kernel, threads);
     let row = rows
         .iter()
-        .find(|row| row.blocks == 1 && row.bytes == 256 << 10);
-    row.expect("a recorded launch on one SM").clocks_each
+        .find(|row| row.blocks == sms && row.bytes == 256 << 10);
+    row.expect("a recorded launch on so many SMs").clocks_each
 }
 
 #[test]

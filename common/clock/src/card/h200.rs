@@ -63,8 +63,9 @@ pub(super) const H200: Card = Card {
         // its own rate of 31 in place of 35, the rule is within a fifth of most, and 40% off at worst (a block column shared by 33, three
         // stages). If fewer SMs are active they share the same sum, each at most l2_port: tma/one on 33 and 66 SMs, 59 to 77.
         l2_own: 35.0,
-        dram: 15.0,  // ceilings.csv, dram
-        store: 31.0, // microbenchmark
+        dram: 15.0,       // ceilings.csv, dram
+        store: 19.1,      // microbenchmark: stores, all SMs active, of data that fits into the L2
+        store_port: 31.6, // the same by one SM alone, and by up to 66 SMs
     },
     queue: Queue {
         memory_instructions: 10.0, // assumed: per sub-partition, queued for shared memory's pipe

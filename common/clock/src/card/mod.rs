@@ -97,6 +97,7 @@ tables! {
         tma,
         dram,
         store,
+        store_port,
     }
     /// Sizes of queues and caches.
     Queue {

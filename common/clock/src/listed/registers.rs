@@ -3,19 +3,12 @@ use emulator::Instruction;
 use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
 
 use super::choose::Chosen;
+use crate::occupancy::Sm;
 
 /// Registers that ptxas needs in addition: addresses, counters, the stack pointer.
 const BESIDES: u32 = 8;
 /// The maximum per thread.
 const MOST: u32 = 255;
-/// What an SM has: registers, threads, CTAs and bytes of shared memory, of which the system reserves some for each CTA (CUDA C++
-/// Programming Guide, "Technical Specifications per Compute Capability", 9.0).
-const OF_AN_SM: u32 = 65_536;
-const THREADS: u32 = 2048;
-const CTAS: u32 = 32;
-const SHARED_BYTES: u32 = 228 * 1024;
-const RESERVED_BYTES: u32 = 1024;
-
 /// The resources of an SM that a CTA takes, besides registers. They limit how many CTAs are resident, and so how many
 /// registers a thread can have.
 #[derive(Clone, Copy, Debug)]
@@ -108,8 +101,10 @@ impl Registers {
     /// kernel states its blocks per SM.
     pub fn keep_occupancy(&mut self, least: u32) {
         if !self.bounds.blocks_are_stated {
-            let held = self.cta.held(self.needed(least));
-            self.aim = per_thread(self.cta.whole_warps() * held).min(self.bounds.most);
+            let threads = self.cta.threads.clamp(1, 1024);
+            let held = Sm::HOPPER.holds(threads, self.needed(least), self.cta.shared_bytes);
+            let resident = threads.next_multiple_of(32) * held.blocks.max(1);
+            self.aim = Sm::HOPPER.registers_of(resident).min(self.bounds.most);
         }
     }
 
@@ -224,35 +219,10 @@ impl Bounds {
         let threads = number(".maxntid").map(|threads| threads.max(1));
         let held = threads.map(|threads| threads.saturating_mul(blocks.unwrap_or(1).max(1)));
         Self {
-            most: held.map_or(MOST, per_thread),
+            most: held.map_or(MOST, |threads| Sm::HOPPER.registers_of(threads)),
             blocks_are_stated: blocks.is_some(),
         }
     }
-}
-
-impl CtaSize {
-    /// Its threads, with idle ones that fill the last warp.
-    fn whole_warps(self) -> u32 {
-        self.threads.clamp(1, 1024).next_multiple_of(32)
-    }
-
-    /// How many of them an SM holds if a thread has this many registers; at least one.
-    fn held(self, registers: u32) -> u32 {
-        let threads = self.whole_warps();
-        let shared_bytes = self.shared_bytes.saturating_add(RESERVED_BYTES);
-        let most = [
-            OF_AN_SM / (threads * registers.max(1)),
-            THREADS / threads,
-            CTAS,
-            SHARED_BYTES / shared_bytes,
-        ];
-        most.into_iter().min().unwrap_or(0).max(1)
-    }
-}
-
-/// Registers that each of so many threads of an SM can have.
-fn per_thread(threads: u32) -> u32 {
-    (OF_AN_SM / threads.max(1)).min(MOST) / 8 * 8
 }
 
 /// How many 32-bit registers a virtual register takes, judged by the names that NVRTC and nvcc give; 0 for predicates.
@@ -264,27 +234,5 @@ fn width(name: &str) -> u32 {
         "rd" | "fd" => 2,
         "r" | "f" | "rs" | "h" | "hh" => 1,
         _ => 0,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_scarcest_resource_limits_the_ctas_of_an_sm() {
-        let held = |threads, shared_bytes, registers| {
-            let cta = CtaSize {
-                threads,
-                shared_bytes,
-            };
-            cta.held(registers)
-        };
-        assert_eq!(held(128, 0, 168), 3, "registers");
-        assert_eq!(held(256, 0, 8), 8, "threads");
-        assert_eq!(held(32, 0, 8), 32, "CTAs");
-        assert_eq!(held(128, 113 * 1024, 32), 2, "shared memory");
-        assert_eq!(held(128, 114 * 1024, 32), 1, "the reserved KiB of each");
-        assert_eq!(held(2048, u32::MAX, u32::MAX >> 12), 1, "not even one");
     }
 }

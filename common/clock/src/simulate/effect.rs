@@ -70,12 +70,15 @@ impl Simulator<'_> {
                 let mut taken = time;
                 for one in effects {
                     if let Effect::Global { first, count } = one.effect {
-                        taken = self.enqueue(number, time, f64::from(count)) + f64::from(count);
+                        // The data pipe is in order: a store waits in it until the L2 has accepted those before it.
+                        let accepted = self.sms[sm].memory.stored().max(time);
+                        let start = self.enqueue(number, accepted, f64::from(count));
+                        taken = start + f64::from(count);
                         let sectors: u32 = (program.lines(first, count).iter())
                             .map(|line| line.sectors.count_ones())
                             .sum();
                         let memory = &mut self.sms[sm].memory;
-                        memory.store(card, time, 32.0 * f64::from(sectors));
+                        memory.store(card, start, 32.0 * f64::from(sectors));
                     }
                 }
                 self.release(number, read, taken + 4.0, Stall::ShortScoreboard);

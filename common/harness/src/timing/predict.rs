@@ -1,14 +1,13 @@
 //! Predicts how long a kernel takes, with the clock model and without a GPU.
 use std::collections::{BTreeMap, BTreeSet};
 
-use clock::{Card, CtaSize, Estimate, Launch, Listed, Place, Read, Sharing};
+use clock::{Card, CtaSize, Estimate, Launch, Listed, Place, Read, Sharing, Sm};
 use emulator::{LaunchReport, TraceRequest, WarpTrace};
 
 use crate::bench::Effort;
 use crate::device::{Arg, Device, Function, LaunchConfig};
 use crate::host::Finished;
 use crate::measured::Measured;
-use crate::occupancy::Sm;
 use crate::run;
 use crate::source::machine_code;
 use crate::{Error, Host, Kernel, Result, Rung, Settings, Size, Source, Target, choose};
@@ -250,7 +249,7 @@ pub(crate) fn traced(
 /// CTAs resident on an SM of the card.
 fn resident(code: &clock::MachineCode, function: &Function, config: &LaunchConfig) -> u32 {
     let shared = shared_bytes(function, config);
-    Sm::new((9, 0), 227 * 1024)
+    Sm::HOPPER
         .holds(threads(config), code.registers, shared)
         .blocks
 }

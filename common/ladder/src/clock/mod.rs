@@ -5,7 +5,7 @@ mod stalls;
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
 
 use crate::draw::{self, Ink, Points};
@@ -38,7 +38,7 @@ pub struct Arguments {
     kernels: Option<PathBuf>,
     /// Write predictions to clock.csv beside the record, from which the model's error is reported; with --kernels or
     /// --experiments to their own record
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["rungs", "sizes"])]
     record: bool,
     /// Show recorded predictions without predicting again
     #[arg(long, conflicts_with_all = ["rungs", "sizes", "record", "device"])]
@@ -183,6 +183,11 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
             }
         }
     }
+    ensure!(
+        !lines.is_empty(),
+        "{} has no times of these rungs at these sizes: `cargo ladder clock --recorded` shows which it has",
+        folder.display()
+    );
     anstream::print!("{}", table(&lines));
     if arguments.record {
         write(&folder, &lines)?;

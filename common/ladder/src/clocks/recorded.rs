@@ -216,8 +216,7 @@ impl Work {
         let padded = (f64::from(size.k) / bk).ceil() * bk;
         let bk = of_k.map_or(bk, |steps| padded / steps as f64);
         let (threads, shared) = (spec.threads, spec.dynamic_shared);
-        let hopper = occupancy::Sm::new((9, 0), 227 * 1024);
-        let most = hopper.holds(threads, registers.unwrap_or(1), shared);
+        let most = occupancy::Sm::HOPPER.holds(threads, registers.unwrap_or(1), shared);
         Ok(Self {
             flop: f64::from(most.blocks) * 2.0 * bm * bn * bk,
             bk,
