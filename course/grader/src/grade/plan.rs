@@ -147,7 +147,7 @@ pub fn others(rubric: &Rubric, secret: Option<&[u8]>, student: &str) -> Vec<Plan
         // Finding a size that shows the bug is the student's task.
         launch.closed = secret.is_some() || rubric.bug.is_some();
     }
-    all.extend(timed.map(|size| PlannedLaunch {
+    let timed = timed.map(|size| PlannedLaunch {
         tile: 0,
         class: Class::Timed,
         on: TrialLaunch {
@@ -157,8 +157,9 @@ pub fn others(rubric: &Rubric, secret: Option<&[u8]>, student: &str) -> Vec<Plan
             schedule: 0,
         },
         closed: false,
-    }));
-    all
+    });
+    // First, since more is said of it than of a hidden one.
+    timed.into_iter().chain(all).collect()
 }
 
 /// Waves of tiles and steps along K: few and many, odd and even, and with every remainder for rings of two, three or
