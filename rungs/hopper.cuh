@@ -16,7 +16,7 @@ __device__ void mbarrier_init(unsigned long long* barrier, int arrivals)
     asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" :: "r"(address(barrier)), "r"(arrivals) : "memory");
 }
 
-// Makes initialised barriers visible to TMA.
+// Makes initialized barriers visible to TMA.
 __device__ void fence_mbarrier_init() { asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); }
 
 // Arrives, and makes the phase expect this many bytes from TMA.

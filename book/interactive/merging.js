@@ -8,7 +8,7 @@
   const pairs = (lane) => Math.floor(lane / 2);
   const apart = (lane) => Math.floor(lane / 4) * 2 + (lane % 2);
   const PRESETS = [
-    ["neighbours", each((lane) => lane)],
+    ["neighbors", each((lane) => lane)],
     ["i and i ^ 1 share", each(pairs)],
     ["i and i ^ 2 share", each(apart)],
     ["one half i ^ 1, one half i ^ 2", each((lane) => (lane < 16 ? pairs(lane) : apart(lane)))],

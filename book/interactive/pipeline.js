@@ -13,7 +13,7 @@
   const PARTS = 1200;
   const TRIED = 6;
 
-  // Activities of a warp, by ncu's stall reasons: a name, and its colour in barriers_waves.css.
+  // Activities of a warp, by ncu's stall reasons: a name, and its color in barriers_waves.css.
   const KINDS = [
     ["issues an instruction", ["selected"]],
     ["ready, another warp issues", ["not_selected"]],

@@ -60,7 +60,7 @@
   }
 
   /**
-   * The wavefronts of an access, one line each, with a mark for each bank and the lane that it serves, coloured by `groupOf`. Clicks
+   * The wavefronts of an access, one line each, with a mark for each bank and the lane that it serves, colored by `groupOf`. Clicks
    * call `onPick`.
    */
   function strip(access, { name, lane = null, groupOf = (lane) => lane, onPick = null }) {

@@ -181,7 +181,7 @@
 
     function viewChoice() {
       return ui.selectField({
-        name: "view", label: "Colour", value: place.read().view ?? DEFAULTS.view,
+        name: "view", label: "Color", value: place.read().view ?? DEFAULTS.view,
         options: [["writer", "last writer of each word"], ["touched", "how often each word was loaded or stored"]],
         onChange: (view) => set({ view }),
       });
@@ -416,7 +416,7 @@
 
     const rowHeight = () => (model.words <= 32 * 96 ? 5 : model.words <= 32 * 512 ? 3 : 2);
 
-    /** A colour of the page's theme as a pixel. */
+    /** A color of the page's theme as a pixel. */
     const one = new OffscreenCanvas(1, 1).getContext("2d", { willReadFrequently: true });
     function pixel(name) {
       one.clearRect(0, 0, 1, 1);
@@ -444,11 +444,11 @@
         const who = now.writer[word];
         if (who >= 0) counts.set(who, (counts.get(who) ?? 0) + 1);
         const alpha = touched && Math.round(40 + 215 * touched[word] / most);
-        const colour = touched ? (touched[word] === 0 ? nothing : (strong & 0xffffff | alpha << 24) >>> 0)
+        const color = touched ? (touched[word] === 0 ? nothing : (strong & 0xffffff | alpha << 24) >>> 0)
           : who < 0 ? nothing : who === COPY ? strong : groups[who % 8];
         const [x, y] = [word % 32 * 10, Math.floor(word / 32) * height];
         for (let row = y; row < y + Math.max(height - 1, 2); row += 1) {
-          pixels.fill(colour, 320 * row + x, 320 * row + x + 9);
+          pixels.fill(color, 320 * row + x, 320 * row + x + 9);
           if (here.has(word)) pixels.fill(bad, 320 * row + x + 2, 320 * row + x + 7);
         }
       }
@@ -462,7 +462,7 @@
       }
       key.replaceChildren(
         ...(rows === 0 ? ["This kernel has no shared memory."] : state.view === "touched"
-          ? [`The stronger the colour of a word, the more lanes have loaded or stored it: up to ${counted(most, "time")}.`]
+          ? [`The stronger the color of a word, the more lanes have loaded or stored it: up to ${counted(most, "time")}.`]
           : who.flatMap(([one, words]) => [swatch(one), one === COPY ? `bulk copies, ${counted(words, "word")} ` : `warp ${one}, ${counted(words, "word")} `])),
         ...(here.size > 0 ? [h("i", { class: "st-swatch st-now" }), "words that this step accesses"] : []));
       if (word !== null) key.append(h("br"), wordSaid(now));
@@ -564,7 +564,7 @@
       moves.querySelector("[data-step=on]").focus({ preventScroll: true });
     }
 
-    // Colours of the map are those of the page's theme.
+    // Colors of the map are those of the page's theme.
     new MutationObserver(() => { if (model) draw(); }).observe(document.documentElement, { attributes: true, attributeFilter: ["class"] });
     place.onChange(() => {
       const before = state;

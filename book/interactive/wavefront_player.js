@@ -13,15 +13,15 @@
 
   /** Name, operation, bytes per lane, offset of a lane. */
   const PRESETS = [
-    ["32 neighbours", "ld", 4, (lane) => lane * 4],
+    ["32 neighbors", "ld", 4, (lane) => lane * 4],
     ["every second word", "ld", 4, (lane) => lane * 8],
     ["a column, rows of 32 words", "ld", 4, (lane) => lane * 128],
     ["a column, rows of 33 words", "ld", 4, (lane) => lane * 132],
     ["one word for all", "ld", 4, () => 64],
     ["rung 02 stores A transposed", "st", 4, transposed(128)],
     ["rung 03: the same, padded", "st", 4, transposed(132)],
-    ["8 bytes, neighbours", "ld", 8, (lane) => lane * 8],
-    ["16 bytes, neighbours", "ld", 16, (lane) => lane * 16],
+    ["8 bytes, neighbors", "ld", 8, (lane) => lane * 8],
+    ["16 bytes, neighbors", "ld", 16, (lane) => lane * 16],
     ["16 bytes down a column of 128-byte rows", "ld", 16, (lane) => lane * 128],
     ["16 bytes, pairs of lanes share: merged", "ld", 16, (lane) => Math.floor(lane / 2) * 16],
     ["16 bytes, lanes two apart share: merged", "ld", 16, (lane) => (Math.floor(lane / 4) * 2 + (lane % 2)) * 16],
@@ -310,7 +310,7 @@
       return `${group} Two phases would merge if, over the whole warp, all lanes i and i^1, or all lanes i and i^2, had the same address; here neither is so.`;
     }
     const isShared = (lane) => [offsets[lane], offsets[lane ^ 1]].includes(null) || offsets[lane] === offsets[lane ^ 1];
-    const pairs = WARP.every(isShared) ? "neighbours (i and i^1)" : "lanes two apart (i and i^2)";
+    const pairs = WARP.every(isShared) ? "neighbors (i and i^1)" : "lanes two apart (i and i^2)";
     return `${group} Over the whole warp, ${pairs} have the same address: two phases merge into one of ${lanes} lanes.`;
   }
 

@@ -15,7 +15,7 @@
     return element;
   }
 
-  /** A labelled number; reports each change to an integer within bounds, and names the bounds after any other change. */
+  /** A labeled number; reports each change to an integer within bounds, and names the bounds after any other change. */
   function numberField({ name, label, hint, min, max, value, onChange }) {
     const input = h("input", {
       type: "number", name, min, max, value, inputmode: "numeric",
@@ -31,7 +31,7 @@
     return h("label", { class: "ia-field" }, h("span", {}, label), input, below);
   }
 
-  /** A labelled list of [value, text]. */
+  /** A labeled list of [value, text]. */
   function selectField({ name, label, options, value, onChange }) {
     const select = h("select", { name, onchange: () => onChange(select.value) },
       options.map(([option, text]) => h("option", { value: option, selected: String(option) === String(value) }, text)));
@@ -52,7 +52,7 @@
 
   /**
    * A table of cells of which one is in the tab order; arrows, Home and End move it. `cell(row, column)`
-   * gives text, name (for screen readers), group (colour), classes. `onPick(row, column)` is called for
+   * gives text, name (for screen readers), group (color), classes. `onPick(row, column)` is called for
    * clicks and keyboard moves, `onPoint` also for a hovering mouse, with nulls when it leaves.
    */
   function grid({ label, corner = "", rows, columns, rowHead, columnHead, cell, picked, onPick, onPoint = null }) {

@@ -79,7 +79,7 @@
     ];
   }
 
-  /** The banks of a physical unit, as text and as a colour. */
+  /** The banks of a physical unit, as text and as a color. */
   function banksOfPlace(model, place) {
     const { banks, shape } = model;
     const first = place * shape.unitBytes;

@@ -28,7 +28,7 @@ __device__ unsigned short float_to_half(float f)
 extern "C" __global__ void __launch_bounds__(THREADS)
 gemm(const unsigned short* A, const unsigned short* B, unsigned short* C, int M, int N, int K, int uncoalesced)
 {
-    // Which tile? Blocks are numbered down C's columns of tiles, so that neighbours share columns of B.
+    // Which tile? Blocks are numbered down C's columns of tiles, so that neighbors share columns of B.
     const int rowTiles = M / BM;
     const int tileRow = blockIdx.x % rowTiles * BM;
     const int tileCol = blockIdx.x / rowTiles * BN;

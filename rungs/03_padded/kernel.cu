@@ -43,7 +43,7 @@ gemm(const unsigned short* A, const unsigned short* B, unsigned short* C, int M,
     __shared__ __align__(16) float As[BK * LDA];       // (BK, BM), transposed: a column of A is a run of floats
     __shared__ __align__(16) float Bs[BK * BN];        // (BK, BN)
 
-    // Which tile? Blocks are numbered down C's columns of tiles, so that neighbours share columns of B.
+    // Which tile? Blocks are numbered down C's columns of tiles, so that neighbors share columns of B.
     const int rowTiles = M / BM;
     const int tileRow = blockIdx.x % rowTiles * BM;
     const int tileCol = blockIdx.x / rowTiles * BN;

@@ -65,7 +65,7 @@ gemm(const unsigned short* A, const unsigned short* B, unsigned short* C, int M,
     extern __shared__ __align__(128) unsigned short tiles[];
     unsigned short* Cs = tiles;                        // (BM, BN), after the last use of the stages
 
-    // Which tile? Blocks are numbered down C's columns of tiles, so that neighbours share columns of B.
+    // Which tile? Blocks are numbered down C's columns of tiles, so that neighbors share columns of B.
     const int rowTiles = M / BM;
     const int tileRow = blockIdx.x % rowTiles * BM;
     const int tileCol = blockIdx.x / rowTiles * BN;

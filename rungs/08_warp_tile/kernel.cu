@@ -1,6 +1,6 @@
 // Rung 08, warp tile: a warp computes 64x96 elements of C, as many as its registers hold, and so reads less for each
 // mma. There is room for B's fragments of 16 columns at a time. Rows of A's tile now have 64 bytes, two in 128
-// bytes, so A's swizzle uses row / 2. Tiles are numbered so that neighbours share A and B in L2. The counters to
+// bytes, so A's swizzle uses row / 2. Tiles are numbered so that neighbors share A and B in L2. The counters to
 // watch are time and shared-memory wavefronts per mma.
 // `cargo ladder diff 8`, then `cargo run -p rung08_warp_tile -- profile`.
 
@@ -78,7 +78,7 @@ gemm(const unsigned short* A, const unsigned short* B, unsigned short* C, int M,
     extern __shared__ __align__(128) unsigned short tiles[];
     unsigned short* Cs = tiles;                        // (BM, BN), after the last use of the stages
 
-    // Which tile? GROUP rows of tiles, column by column, so that neighbours share A and B in L2.
+    // Which tile? GROUP rows of tiles, column by column, so that neighbors share A and B in L2.
     const int inGroup = blockIdx.x % (GROUP * (N / BN)), top = blockIdx.x / (GROUP * (N / BN)) * GROUP;
     const int height = min(GROUP, M / BM - top);
     const int tileRow = (top + inGroup % height) * BM, tileCol = inGroup / height * BN;

@@ -52,7 +52,7 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
     extern __shared__ __align__(1024) unsigned char dynamic[];
     Shared& s = *(Shared*)dynamic;
 
-    // Which tile? Clusters are numbered down C's columns of tiles, so that neighbours share columns of B. The last row of
+    // Which tile? Clusters are numbered down C's columns of tiles, so that neighbors share columns of B. The last row of
     // tiles may be below C, where TMA reads zeros and writes nothing.
     const int cluster = blockIdx.x / CLUSTER, rank = blockIdx.x % CLUSTER;
     const int rowClusters = (M + BM * CLUSTER - 1) / (BM * CLUSTER);

@@ -45,7 +45,7 @@ static_assert(BK == PANEL, "a row of A's tile is as wide as the swizzle");
 static_assert(BM % WM == 0 && CONSUMERS <= 3 && (BN == 64 || BN == 128 || BN == 256), "hopper.cuh has a wgmma for these tiles");
 static_assert(BN / PANEL % CLUSTER == 0, "each block of a cluster loads the same number of panels of B");
 
-// Which tile does this block compute? GROUP rows of clusters are computed together, column by column, so that neighbours
+// Which tile does this block compute? GROUP rows of clusters are computed together, column by column, so that neighbors
 // share A and B in L2. The last row may be below C, where TMA reads zeros and writes nothing.
 struct Tile { int row, column; };
 

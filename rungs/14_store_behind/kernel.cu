@@ -47,7 +47,7 @@ static_assert(BM % WM == 0 && CONSUMERS <= 3 && (BN == 64 || BN == 128 || BN == 
 static_assert(BN / PANEL % CLUSTER == 0, "each block of a cluster loads the same number of panels of B");
 static_assert(STAGES >= PANELS, "each panel of the last tile is stored from a stage of its own");
 
-// Which tile does this block compute? GROUP rows of clusters are computed together, column by column, so that neighbours
+// Which tile does this block compute? GROUP rows of clusters are computed together, column by column, so that neighbors
 // share A and B in L2. The last row may be below C, where TMA reads zeros and writes nothing.
 struct Tile { int row, column; };
 

@@ -96,7 +96,7 @@ attention(const unsigned short* Q, const unsigned short* K, const unsigned short
             }
         }
 
-        // Softmax over the keys so far: a lane has a part of two rows, its three neighbours have the rest.
+        // Softmax over the keys so far: a lane has a part of two rows, its three neighbors have the rest.
         #pragma unroll
         for (int half = 0; half < 2; ++half) {
             float m = largest[half];

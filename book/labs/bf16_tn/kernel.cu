@@ -89,7 +89,7 @@ static_assert(BM % WM == 0 && CONSUMERS <= 3 && (BN == 64 || BN == 128 || BN == 
 static_assert(BN / CLUSTER % 8 == 0, "the rows of B that a block loads begin where the swizzle's pattern begins");
 static_assert(STAGES >= PANELS, "each panel of the last tile is stored from a stage of its own");
 
-// Which tile does this block compute? GROUP rows of clusters are computed together, column by column, so that neighbours
+// Which tile does this block compute? GROUP rows of clusters are computed together, column by column, so that neighbors
 // share A and B in L2. The last row may be below C, where TMA reads zeros and writes nothing.
 struct Tile { int row, column; };
 

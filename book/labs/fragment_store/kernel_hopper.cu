@@ -42,7 +42,7 @@ extern "C" __global__ void stores(const unsigned* in, uint4* out, int mask)
 // Element i of r, for an i that is known only at run time, without putting the array into local memory.
 __device__ unsigned pick(const unsigned (&r)[4], int i) { return i & 2 ? (i & 1 ? r[3] : r[2]) : (i & 1 ? r[1] : r[0]); }
 
-// Four registers at a time, from four neighbouring chunks. The four lanes of a row exchange them, so that each has a whole chunk.
+// Four registers at a time, from four neighboring chunks. The four lanes of a row exchange them, so that each has a whole chunk.
 extern "C" __global__ void shuffles(const unsigned* in, uint4* out, int mask)
 {
     __shared__ __align__(128) unsigned short tile[ROWS * COLUMNS];

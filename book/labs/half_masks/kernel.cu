@@ -32,7 +32,7 @@ extern "C" __global__ void masked(const uint4* in, uint4* out, int chunks, int m
     __shared__ __align__(128) unsigned short tile[ROWS * 64 + SPARE];
     const int lane = threadIdx.x, width = chunks * CHUNK;
 
-    // Store: each lane copies a chunk, neighbouring lanes copy neighbouring chunks of a row.
+    // Store: each lane copies a chunk, neighboring lanes copy neighboring chunks of a row.
     #pragma unroll 1
     for (int i = lane; i < ROWS * chunks; i += 32) {
         const int row = i / chunks, chunk = i % chunks;

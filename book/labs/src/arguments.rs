@@ -53,7 +53,7 @@ pub enum Command {
     Run,
     /// Print the kernels line by line, with what each line does to the memory system
     Profile,
-    /// Look for out-of-bounds accesses, races, uninitialised reads and barrier errors
+    /// Look for out-of-bounds accesses, races, uninitialized reads and barrier errors
     Sanitize,
     /// Time the launches on a GPU, interleaved
     Time,

@@ -52,7 +52,7 @@ pub fn main() -> ExitCode {
 }
 
 /// Runs [`main`] with these words, the first of which is the program's name; reports and messages go to `out`,
-/// without colours. Returns the exit code. For tests.
+/// without colors. Returns the exit code. For tests.
 pub fn main_with(words: &[&str], out: &mut Vec<u8>) -> u8 {
     let mut plain = anstream::StripStream::new(out);
     let (code, message) = match Arguments::try_parse_from(words) {

@@ -21,7 +21,7 @@ fn pattern(text: &str) -> Regex {
     Regex::new(text).expect("a valid pattern")
 }
 
-/// The picture as HTML: with a description for readers who do not see it, with unique ids, in the page's colours, and
+/// The picture as HTML: with a description for readers who do not see it, with unique ids, in the page's colors, and
 /// without blank lines, which would end HTML in Markdown.
 pub fn inline(text: &str, alt: &str, id: &str) -> Result<String> {
     let options = roxmltree::ParsingOptions {
@@ -45,7 +45,7 @@ pub fn inline(text: &str, alt: &str, id: &str) -> Result<String> {
     let text = PROLOGUE.replace(text, "");
     let head = OPENING.find(&text).context("not an SVG")?.as_str();
     let own_name = format!(
-        " style=\"--width:{width}px\" role=\"img\" aria-labelledby=\"{id}-title\">\n<title id=\"{id}-title\">{}</title>",
+        " style=\"--width:{width}px\" role=\"img\" aria-labeledby=\"{id}-title\">\n<title id=\"{id}-title\">{}</title>",
         escape(alt)
     );
     let named = NAME.replace_all(head, "").trim_end_matches('>').to_owned();

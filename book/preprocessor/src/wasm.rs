@@ -76,7 +76,7 @@ fn script_of(root: &Path) -> Result<String> {
     let made = compile(root)?;
     let small = root.join("target/wasm/live.wasm");
     if !is_newer(&small, &made) {
-        optimise(&made, &small)?;
+        optimize(&made, &small)?;
     }
     let module = fs::read(&small).with_context(|| format!("cannot read {}", small.display()))?;
     let packed = packed(&module)?;
@@ -188,12 +188,12 @@ fn compile(root: &Path) -> Result<PathBuf> {
     Ok(root.join(format!("target/wasm/{TARGET}/wasm/live.wasm")))
 }
 
-fn optimise(module: &Path, small: &Path) -> Result<()> {
+fn optimize(module: &Path, small: &Path) -> Result<()> {
     let program = wasm_opt();
-    let mut optimise = Command::new(&program);
-    optimise.args(FEATURES).args(PASSES);
-    optimise.arg(module).arg("-o").arg(small);
-    let done = optimise.status().with_context(|| {
+    let mut optimize = Command::new(&program);
+    optimize.args(FEATURES).args(PASSES);
+    optimize.arg(module).arg("-o").arg(small);
+    let done = optimize.status().with_context(|| {
         format!(
             "cannot run {}: `npm install binaryen` brings it, and GEMM_WASM_OPT names it",
             program.display()

@@ -243,7 +243,7 @@ fn operand(kind: &str, state: &mut u64) -> u64 {
             operand(half, state) | operand(half, state) << 16
         }
         _ if pick.is_multiple_of(3) => bits(),
-        // Small integers, powers of two, and their neighbours.
+        // Small integers, powers of two, and their neighbors.
         "16" | "32" | "64" => {
             let near =
                 1u64.wrapping_shl(bits() as u32 % 65) & u64::from(pick & 8 != 0).wrapping_neg();

@@ -105,7 +105,7 @@ fn merging(bytes: u32) -> Vec<Offsets> {
         for same in [1, 2, 3, 4, 8, 16] {
             made.push(every(bytes, |lane| (lane & !same) * apart));
         }
-        // One half in pairs of neighbours, the other in pairs two lanes apart.
+        // One half in pairs of neighbors, the other in pairs two lanes apart.
         made.push(every(bytes, |lane| {
             apart * if lane < 16 { lane & !1 } else { lane & !2 }
         }));

@@ -25,7 +25,7 @@ enum Class {
     /// Every finite exponent.
     Wide,
     /// Products that nearly cancel each other, in pairs.
-    Cancelling,
+    Canceling,
     /// Subnormal numbers, and products below the smallest exponent that is kept.
     Tiny,
     /// Mostly zeros, with no sign.
@@ -48,7 +48,7 @@ impl Class {
     const ALL: [(&'static str, Self); 11] = [
         ("normal", Self::Normal),
         ("wide", Self::Wide),
-        ("cancelling", Self::Cancelling),
+        ("canceling", Self::Canceling),
         ("tiny", Self::Tiny),
         ("zero", Self::Zero),
         ("signed_zero", Self::SignedZero),
@@ -151,8 +151,8 @@ fn element(class: Class, operand: Operand, factor: Format, bits: u64) -> u32 {
         // The addend where the products are: 2^-48 to 2^32 for f16, everywhere for bf16.
         Class::Wide if is_addend && factor.exponent_bits == 5 => format.between(75, 163, bits),
         Class::Wide => format.between(1, format.top() - 1, bits),
-        Class::Cancelling if is_addend => format.between(87, 127, bits),
-        Class::Cancelling => format.normal(bits),
+        Class::Canceling if is_addend => format.between(87, 127, bits),
+        Class::Canceling => format.normal(bits),
         Class::Tiny => match (operand, factor.exponent_bits) {
             // Products of f16 down to 2^-48.
             (Operand::C, 5) => format.between(70, 100, bits),
@@ -211,7 +211,7 @@ fn records(mma: Mma, class: Class, seed: u64, count: usize) -> Vec<u8> {
             let value = element(class, Operand::C, factor, random(&mut state));
             bytes.copy_from_slice(&value.to_le_bytes());
         }
-        if class == Class::Cancelling {
+        if class == Class::Canceling {
             cancel(a, b, &mut state);
         }
     }
@@ -344,13 +344,13 @@ mod tests {
         for mma in SHAPES {
             let of = |class| outputs(mma, class);
             let bf16 = mma.factor == "bf16";
-            for class in [Class::Normal, Class::Cancelling, Class::Tiny, Class::Zero] {
+            for class in [Class::Normal, Class::Canceling, Class::Tiny, Class::Zero] {
                 assert_eq!(share(&of(class), f32::is_finite), 1.0, "{class:?}");
             }
             let normal = share(&of(Class::Normal), |d| (0.01..64.0).contains(&d.abs()));
             assert!(normal > 0.95, "{normal}");
-            let cancelled = share(&of(Class::Cancelling), |d| d.abs() < 0.1);
-            assert!(cancelled > 0.2, "{}: {cancelled}", mma.name);
+            let canceled = share(&of(Class::Canceling), |d| d.abs() < 0.1);
+            assert!(canceled > 0.2, "{}: {canceled}", mma.name);
             let zero = share(&of(Class::Zero), |d| d.to_bits() == 0);
             assert!((0.1..0.99).contains(&zero), "{zero}");
             // The sum of nothing but zeros is +0, whatever their signs.

@@ -249,8 +249,8 @@ impl Row for Case {
     fn fields(&self, bytes: &Vec<u32>) -> Vec<String> {
         let unit = |unit: [u32; 8]| {
             let bytes = unit.map(|at| bytes[at as usize]);
-            let neighbours = (bytes[0]..).step_by(2).zip(bytes).all(|(a, b)| a == b);
-            match neighbours {
+            let neighbors = (bytes[0]..).step_by(2).zip(bytes).all(|(a, b)| a == b);
+            match neighbors {
                 true => bytes[0].to_string(),
                 false => bytes.map(|byte| byte.to_string()).join("+"),
             }

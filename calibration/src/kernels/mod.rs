@@ -407,7 +407,7 @@ mod tests {
             rows("12,LDS.128,false,1,64,2048,64,64,0,0\n13,STS,false,1,64,2048,64,64,0,0");
         let of = |merged: &str| compared(&asked, &measured, merged);
         assert_eq!(of("").expect("a comparison").equal(), 2);
-        let merged = "02_smem,sm_80,,12,ld.shared,four neighbours are one LDS.128\n";
+        let merged = "02_smem,sm_80,,12,ld.shared,four neighbors are one LDS.128\n";
         let comparison = of(merged).expect("a comparison");
         assert_eq!(
             (comparison.equal(), comparison.all),

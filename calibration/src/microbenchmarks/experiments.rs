@@ -358,7 +358,7 @@ fn shared_boxes() -> Vec<Experiment> {
     let mut all = Vec::new();
     for slots in [2, 4, 12] {
         for step in [1, 2, 3, 4, 6, 11, 22, 44, 132] {
-            for kernel in ["neighbours", "strided"] {
+            for kernel in ["neighbors", "strided"] {
                 all.push(setting(kernel, 132, step, slots, 16 * KIB));
             }
         }

@@ -132,7 +132,7 @@ fn data_bytes(experiment: &Experiment) -> u64 {
         }
         "tma" => {
             let parts = match experiment.kernel.as_str() {
-                "neighbours" | "strided" | "in_cluster" | "across_clusters" => {
+                "neighbors" | "strided" | "in_cluster" | "across_clusters" => {
                     experiment.blocks.div_ceil(experiment.step)
                 }
                 _ => parts,

@@ -48,8 +48,8 @@ extern "C" __global__ void four(const __grid_constant__ TensorMap map, PARAMETER
     boxes<4>(map, blockIdx.x * step, result, sink, data, bytes, step, times);
 }
 
-// `step` blocks read the same rows: neighbours, or blocks as far from each other as they can be.
-extern "C" __global__ void neighbours(const __grid_constant__ TensorMap map, PARAMETERS)
+// `step` blocks read the same rows: neighbors, or blocks as far from each other as they can be.
+extern "C" __global__ void neighbors(const __grid_constant__ TensorMap map, PARAMETERS)
 {
     boxes<1>(map, blockIdx.x / step, result, sink, data, bytes, step, times);
 }

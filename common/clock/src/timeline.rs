@@ -12,8 +12,8 @@ const TOP: f64 = 24.0;
 /// Slices per unit of the picture: an iteration has thousands of instructions, more than a screen has pixels.
 const PARTS: f64 = 2.0;
 
-/// A colour of the picture and its meaning.
-struct Colour {
+/// A color of the picture and its meaning.
+struct Color {
     name: &'static str,
     /// On a light page and on a dark page.
     light: &'static str,
@@ -21,38 +21,38 @@ struct Colour {
     reasons: &'static [Stall],
 }
 
-const LEGEND: [Colour; 6] = [
-    Colour {
+const LEGEND: [Color; 6] = [
+    Color {
         name: "issues",
         light: "#2a7d2a",
         dark: "#6fce6f",
         reasons: &[Stall::Selected],
     },
-    Colour {
+    Color {
         name: "ready, another warp issues",
         light: "#a8d5a8",
         dark: "#2f5f2f",
         reasons: &[Stall::NotSelected],
     },
-    Colour {
+    Color {
         name: "waits for arithmetic",
         light: "#d9a400",
         dark: "#e8c34a",
         reasons: &[Stall::Wait, Stall::MathPipeThrottle, Stall::BranchResolving],
     },
-    Colour {
+    Color {
         name: "waits for shared memory",
         light: "#c9622b",
         dark: "#e8935f",
         reasons: &[Stall::ShortScoreboard, Stall::MioThrottle],
     },
-    Colour {
+    Color {
         name: "waits for copies, loads, mbarriers",
         light: "#3b6fb6",
         dark: "#7fb0f0",
         reasons: &[Stall::LongScoreboard, Stall::LgThrottle],
     },
-    Colour {
+    Color {
         name: "waits for warps or wgmma",
         light: "#8a4fa3",
         dark: "#c48be0",
@@ -70,7 +70,7 @@ const UNITS: [(Unit, &str); 5] = [
 ];
 
 fn class_of(stall: Stall) -> usize {
-    let of = |colour: &Colour| colour.reasons.contains(&stall);
+    let of = |color: &Color| color.reasons.contains(&stall);
     LEGEND.iter().position(of).unwrap_or(0)
 }
 
@@ -94,7 +94,7 @@ fn stacked<'a>(
     (ends.len(), placed)
 }
 
-/// What a warp does in each slice of the picture, judged by most of its clocks: a colour, and where the run begins and
+/// What a warp does in each slice of the picture, judged by most of its clocks: a color, and where the run begins and
 /// ends. `x` maps a clock to its position.
 fn runs<'a>(
     spans: impl Iterator<Item = &'a Span>,
@@ -103,32 +103,32 @@ fn runs<'a>(
     let parts = ((WIDTH - LEFT) * PARTS) as usize;
     let mut clocks = vec![[0.0; LEGEND.len()]; parts];
     for span in spans {
-        let colour = class_of(span.stall);
+        let color = class_of(span.stall);
         let (from, to) = ((x(span.from) - LEFT) * PARTS, (x(span.to) - LEFT) * PARTS);
         let (first, end) = (from as usize, to.ceil() as usize);
         for (part, of) in clocks.iter_mut().enumerate().take(end).skip(first) {
             let (begins, ends) = (part as f64, (part + 1) as f64);
-            of[colour] += to.min(ends) - from.max(begins);
+            of[color] += to.min(ends) - from.max(begins);
         }
     }
     let most = |of: &[f64; LEGEND.len()]| {
         let all = of.iter().enumerate().filter(|(_, clocks)| **clocks > 0.0);
         let most = all.max_by(|a, b| a.1.total_cmp(b.1));
-        most.map(|(colour, _)| colour)
+        most.map(|(color, _)| color)
     };
     let mut runs: Vec<(usize, f64, f64)> = Vec::new();
     for (part, of) in clocks.iter().enumerate() {
         let (from, to) = (part as f64 / PARTS + LEFT, (part + 1) as f64 / PARTS + LEFT);
         match (most(of), runs.last_mut()) {
-            (Some(colour), Some(last)) if last.0 == colour && last.2 == from => last.2 = to,
-            (Some(colour), _) => runs.push((colour, from, to)),
+            (Some(color), Some(last)) if last.0 == color && last.2 == from => last.2 = to,
+            (Some(color), _) => runs.push((color, from, to)),
             (None, _) => (),
         }
     }
     runs
 }
 
-/// Rectangles of one colour.
+/// Rectangles of one color.
 #[derive(Default)]
 struct Path(String);
 
@@ -149,7 +149,7 @@ impl Path {
     }
 }
 
-/// An SVG of the recorded window, for the cluster's first SM. Its colours follow the page: light or dark by
+/// An SVG of the recorded window, for the cluster's first SM. Its colors follow the page: light or dark by
 /// `prefers-color-scheme`.
 pub fn timeline(simulation: &Simulation, (from, to): (f64, f64)) -> String {
     let scale = (WIDTH - LEFT) / (to - from).max(1.0);
@@ -163,7 +163,7 @@ pub fn timeline(simulation: &Simulation, (from, to): (f64, f64)) -> String {
     warps.sort_unstable();
     warps.dedup();
     let mut names = String::new();
-    let mut colours: [Path; LEGEND.len()] = Default::default();
+    let mut colors: [Path; LEGEND.len()] = Default::default();
     let mut y = TOP;
     let mut title = |y: f64, name: &str| {
         let _ = writeln!(
@@ -178,8 +178,8 @@ pub fn timeline(simulation: &Simulation, (from, to): (f64, f64)) -> String {
         let own = spans
             .iter()
             .filter(|one| (one.cta, one.warp) == (cta, warp));
-        for (colour, begins, ends) in runs(own.copied(), x) {
-            colours[colour].rectangle(begins, ends, y, ROW - 2.0);
+        for (color, begins, ends) in runs(own.copied(), x) {
+            colors[color].rectangle(begins, ends, y, ROW - 2.0);
         }
         y += ROW;
     }
@@ -216,10 +216,10 @@ pub fn timeline(simulation: &Simulation, (from, to): (f64, f64)) -> String {
         y += (rows as f64 * height).max(ROW);
     }
     let mut legend = String::new();
-    for (index, Colour { name, .. }) in LEGEND.iter().enumerate() {
+    for (index, Color { name, .. }) in LEGEND.iter().enumerate() {
         let (column, row) = ((index % 2) as f64, (index / 2) as f64);
         let (left, top) = (LEFT + column * 260.0, y + 14.0 + row * 20.0);
-        colours[index].rectangle(left, left + 11.0, top, 11.0);
+        colors[index].rectangle(left, left + 11.0, top, 11.0);
         let _ = writeln!(
             legend,
             r#"<text x="{:.0}" y="{:.0}">{name}</text>"#,
@@ -227,13 +227,13 @@ pub fn timeline(simulation: &Simulation, (from, to): (f64, f64)) -> String {
             top + 10.0,
         );
     }
-    let rules = |pick: fn(&Colour) -> &'static str| {
+    let rules = |pick: fn(&Color) -> &'static str| {
         let rules = LEGEND.iter().enumerate();
         rules
-            .map(|(index, colour)| format!(".warps .c{index}{{fill:{}}}", pick(colour)))
+            .map(|(index, color)| format!(".warps .c{index}{{fill:{}}}", pick(color)))
             .collect::<String>()
     };
-    let drawn = colours.iter().enumerate();
+    let drawn = colors.iter().enumerate();
     let drawn: String = drawn
         .map(|(index, path)| path.svg(&format!("c{index}")))
         .collect();
@@ -245,8 +245,8 @@ pub fn timeline(simulation: &Simulation, (from, to): (f64, f64)) -> String {
          @media (prefers-color-scheme:dark){{.warps text{{fill:#ddd}}.warps .u{{fill:#999}}{}}}</style>\n\
          <text x=\"{LEFT:.0}\" y=\"14\">{} clocks, from {from:.0} to {to:.0}</text>\n{names}{drawn}{}{legend}</svg>\n",
         y + 80.0,
-        rules(|colour| colour.light),
-        rules(|colour| colour.dark),
+        rules(|color| color.light),
+        rules(|color| color.dark),
         (to - from).round(),
         units.svg("u"),
     )
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_has_the_colour_of_most_of_its_clocks() {
+    fn a_part_has_the_color_of_most_of_its_clocks() {
         let span = |from: f64, to: f64, stall| Span {
             sm: 0,
             cta: 0,

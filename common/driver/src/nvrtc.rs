@@ -16,7 +16,7 @@ fn library() -> Option<usize> {
     static HANDLE: OnceLock<Option<usize>> = OnceLock::new();
     *HANDLE.get_or_init(|| {
         let file = env::var(NVIDIA_NVRTC).ok().and_then(|file| CString::new(file).ok());
-        // SAFETY: loading runs the initialisers of NVIDIA's library, which need nothing of the process.
+        // SAFETY: loading runs the initializers of NVIDIA's library, which need nothing of the process.
         let handle = file.map(|file| unsafe { libc::dlopen(file.as_ptr(), libc::RTLD_NOW) } as usize);
         let handle = handle.filter(|&handle| handle != 0);
         if handle.is_none() {

@@ -116,7 +116,7 @@ impl Reports {
         }
     }
 
-    /// Writes to the file, or to standard error, with colours only if that is a terminal.
+    /// Writes to the file, or to standard error, with colors only if that is a terminal.
     fn write(&mut self, text: &str) {
         let plain = || anstream::adapter::strip_str(text).to_string();
         // A report that cannot be written is dropped; the program goes on.

@@ -155,7 +155,7 @@ fn a_program_that_asks_for_machine_code_gets_ptx() {
 fn cuda_core_launches_clusters() {
     prints(
         "cluster.py",
-        "each block has read its neighbour's shared memory",
+        "each block has read its neighbor's shared memory",
     );
 }
 

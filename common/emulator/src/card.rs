@@ -1,4 +1,4 @@
-//! The emulated GPU: the behaviour of its tensor cores, and what it cannot launch.
+//! The emulated GPU: the behavior of its tensor cores, and what it cannot launch.
 use std::fmt;
 use std::str::FromStr;
 

@@ -7,7 +7,7 @@ use crate::{Counters, FactorFormat, Instruction, InstructionKind, MatrixProduct,
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Demand {
     /// Issue slots, in warp instructions. They are counted in PTX, so they are an estimate: ptxas folds
-    /// addresses, merges neighbouring instructions and adds some of its own. PTX instructions that it resolves
+    /// addresses, merges neighboring instructions and adds some of its own. PTX instructions that it resolves
     /// without a machine instruction are not counted. (The inner loops of three kernels compiled by ptxas 13.0
     /// for sm_90a had 0.3% to 6% more.)
     pub issue: u64,

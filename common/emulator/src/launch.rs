@@ -105,7 +105,7 @@ pub enum Simd {
 /// How launches are run.
 #[derive(Clone, Default)]
 pub struct Options {
-    /// Also look for races, uninitialised reads and missing waits. Each launch is then run twice, the second time in
+    /// Also look for races, uninitialized reads and missing waits. Each launch is then run twice, the second time in
     /// another order of warps and with the variables of the module as the first has left them; memory and counters are
     /// those of the first.
     pub sanitize: bool,

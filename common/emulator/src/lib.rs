@@ -19,7 +19,7 @@
 //! | the bits of tensor cores | [`tensor`], `tensor/` |
 //! | what each instruction does | [`InstructionKind`], `instruction_kind.rs` |
 //! | the happens-before relation | `happens_before/` |
-//! | races and uninitialised reads | `shadow/` |
+//! | races and uninitialized reads | `shadow/` |
 //! | tiles moved by TMA | [`TensorMap`], `tensor_map.rs` |
 //! | shared memory and registers at an instruction | [`Snapshot`], `snapshot.rs` |
 //! | what warps executed, in order | [`WarpTrace`], `trace.rs` |

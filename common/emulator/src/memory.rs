@@ -493,7 +493,7 @@ mod tests {
     }
 
     #[test]
-    fn limits_and_neighbours() {
+    fn limits_and_neighbors() {
         let mut memory = Memory::default();
         let mut alloc = |name| memory.alloc(Region::Buffers, name, vec![0; 600], 1000);
         let a = alloc("A").expect("small");

@@ -92,7 +92,7 @@ pub enum Effect {
         /// Ranks of the blocks that receive it, a bit each.
         ranks: u32,
     },
-    /// Initialised an mbarrier of its own block (`mbarrier.init`).
+    /// Initialized an mbarrier of its own block (`mbarrier.init`).
     MbarrierInit {
         /// Address in shared memory.
         at: u32,
@@ -227,7 +227,7 @@ impl Tracer {
         if self.current.is_none() {
             return (0, 0);
         }
-        // Neighbouring lanes mostly access the same sector.
+        // Neighboring lanes mostly access the same sector.
         let mut known = None;
         for (address, bytes) in runs {
             let (start, end) = (address / 32, (address + u64::from(bytes)).div_ceil(32));

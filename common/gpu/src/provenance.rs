@@ -51,12 +51,12 @@ impl Telemetry {
 pub fn driver_version() -> Option<String> {
     let nvml = nvml()?;
     let mut text = [0u8; 96];
-    // SAFETY: NVML is initialised, and the buffer has the length stated.
+    // SAFETY: NVML is initialized, and the buffer has the length stated.
     let status = unsafe { (nvml.nvmlSystemGetDriverVersion)(text.as_mut_ptr().cast(), 96) };
     (status == 0).then(|| driver::text(&text))
 }
 
-/// NVML, loaded and initialised once.
+/// NVML, loaded and initialized once.
 fn nvml() -> Option<&'static Nvml> {
     libraries().map(|(nvml, _)| nvml)
 }
@@ -93,7 +93,7 @@ fn bus_id(gpu: &Context) -> Option<[u8; 32]> {
 fn sample(bus_id: &[u8; 32], stopped: &Receiver<()>) -> Option<Telemetry> {
     let (nvml, energy) = libraries()?;
     let mut device = null_mut();
-    // SAFETY: NVML is initialised; NUL-terminated text and a valid place for the handle.
+    // SAFETY: NVML is initialized; NUL-terminated text and a valid place for the handle.
     let status =
         unsafe { (nvml.nvmlDeviceGetHandleByPciBusId_v2)(bus_id.as_ptr().cast(), &raw mut device) };
     if status != 0 {

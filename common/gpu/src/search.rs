@@ -130,10 +130,10 @@ fn include_folder(library: &Path) -> Option<PathBuf> {
     let package = folder.parent()?; // …/nvidia/cu13, or the toolkit
     let above = package.parent();
     // Wheels before CUDA 13 keep the headers in a package of their own.
-    let neighbours = above.map(children).unwrap_or_default();
+    let neighbors = above.map(children).unwrap_or_default();
     let packages = [Some(package), above].into_iter().flatten();
     packages
-        .chain(neighbours.iter().map(PathBuf::as_path))
+        .chain(neighbors.iter().map(PathBuf::as_path))
         .map(|package| package.join("include"))
         .find(|place| place.join("cuda_fp16.h").is_file())
 }

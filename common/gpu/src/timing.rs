@@ -2,7 +2,7 @@
 //!
 //! Clocks and power drift, so a baseline from another minute would compare conditions, not kernels. Here every
 //! contestant contributes one sample per round, and every other round runs in reverse, so that none always follows the
-//! same neighbour. All samples are enqueued before any is waited for: the GPU never waits for the host, and no sample
+//! same neighbor. All samples are enqueued before any is waited for: the GPU never waits for the host, and no sample
 //! includes the time of a late launch. Between samples the GPU only reads its clocks. With idle time in between, which keeps
 //! the card cool and its clock high, each sample follows a discarded one of the same work, so that the GPU is busy when the
 //! measurement starts.

@@ -54,7 +54,7 @@ impl LaunchSpec {
     /// Reads the launch from a module.
     pub fn of(module: &Ptx) -> Result<Self, SpecError> {
         let numbers = ints(module, LAUNCH)?.ok_or_else(|| {
-            SpecError::Missing(format!("it has no initialised constant `{LAUNCH}`"))
+            SpecError::Missing(format!("it has no initialized constant `{LAUNCH}`"))
         })?;
         if !(6..=8).contains(&numbers.len()) {
             let bytes = 4 * numbers.len();
@@ -106,7 +106,7 @@ impl LaunchSpec {
     }
 }
 
-/// An initialised array of ints of this name, if there is one.
+/// An initialized array of ints of this name, if there is one.
 pub(crate) fn ints(module: &Ptx, name: &str) -> Result<Option<Vec<i32>>, SpecError> {
     let Some(bytes) = module.variable(name) else {
         return Ok(None);

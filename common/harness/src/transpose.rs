@@ -28,7 +28,7 @@ pub fn as_product(size: Size) -> Size {
 pub fn spec(ptx: &Ptx) -> std::result::Result<LaunchSpec, SpecError> {
     let numbers = ints(ptx, LAUNCH)?.ok_or_else(|| {
         SpecError::Bad(format!(
-            "{LAUNCH}: the PTX has no such initialised constant"
+            "{LAUNCH}: the PTX has no such initialized constant"
         ))
     })?;
     let &[rows, columns, threads, dynamic] = &numbers[..] else {

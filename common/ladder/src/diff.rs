@@ -67,7 +67,7 @@ fn name(rung: &Rung) -> String {
     format!("rungs/{}/kernel.cu", rung.name)
 }
 
-/// A unified diff, coloured.
+/// A unified diff, colored.
 fn text(from: &str, old: &str, to: &str, new: &str) -> String {
     let diff = TextDiff::from_lines(old, new)
         .unified_diff()

@@ -227,7 +227,7 @@ impl Phase {
     }
 }
 
-/// How many phases of a wide load are served together: 2 if neighbouring lanes, or lanes two apart, access
+/// How many phases of a wide load are served together: 2 if neighboring lanes, or lanes two apart, access
 /// the same address throughout the warp; else 1.
 fn merged_phases(bytes_per_lane: u32, offsets: &[Option<u32>]) -> u32 {
     let same = |distance: usize| {
@@ -295,7 +295,7 @@ mod tests {
         assert_eq!(
             pairs.phases().len(),
             2,
-            "neighbours with one address halve the phases of a load"
+            "neighbors with one address halve the phases of a load"
         );
         let pairs = BankTable::new(Access::Store, 16, |lane| Some(lane / 2 * 16));
         assert_eq!(pairs.phases().len(), 4, "but not of a store");

@@ -1,7 +1,7 @@
 //! Which thread holds which element: the fragments of `mma`, `wgmma`, `ldmatrix` and `stmatrix`, as maps in
 //! both directions and in the axis notation.
 //!
-//! All fragments repeat one pattern, the 8x8 matrix: four lanes hold a row, two neighbours each. With g =
+//! All fragments repeat one pattern, the 8x8 matrix: four lanes hold a row, two neighbors each. With g =
 //! lane / 4 and t = lane % 4, the lane holds columns 2 t and 2 t + 1 of row g. Larger fragments differ in
 //! which element of a lane holds the next 8 rows or columns.
 //!
@@ -47,7 +47,7 @@ pub enum Fragment {
     Matrices {
         /// The number of matrices.
         count: u32,
-        /// `.trans`: a lane holds two neighbours of a column.
+        /// `.trans`: a lane holds two neighbors of a column.
         trans: bool,
     },
 }
@@ -78,7 +78,7 @@ enum Order {
     Down,
     /// Below, then to the right by twos; 16 rows to a warp.
     Right,
-    /// Always below, each transposed: a lane holds two neighbours of a column.
+    /// Always below, each transposed: a lane holds two neighbors of a column.
     Across,
 }
 

@@ -1,4 +1,4 @@
-//! Where data is stored, and what follows from it: pure functions that predict the behaviour of the memory
+//! Where data is stored, and what follows from it: pure functions that predict the behavior of the memory
 //! system from the formula of a layout. Nothing here runs a kernel. The emulator measures, and tests compare
 //! the two.
 //!

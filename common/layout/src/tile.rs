@@ -25,7 +25,7 @@ pub enum Pattern {
     Column,
     /// Two lanes to a column, 4 rows each: how rungs 02 and 03 store their tile of A
     ///
-    /// Lane i stores row `i % 2 * 4` of column `i / 2`: these rungs load 4 neighbours of a row of A and store
+    /// Lane i stores row `i % 2 * 4` of column `i / 2`: these rungs load 4 neighbors of a row of A and store
     /// them one below the other.
     Transposed,
 }

@@ -1,5 +1,5 @@
 //! Which matrices are multiplied, and is C right? The hot part of a run beside the emulator: like the emulator, it is
-//! optimised in the dev profile, and it needs nothing of the harness.
+//! optimized in the dev profile, and it needs nothing of the harness.
 //!
 //! | file | what it answers |
 //! | --- | --- |

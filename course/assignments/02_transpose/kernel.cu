@@ -13,7 +13,7 @@ constexpr int THREADS = 256;
 // What the host must know to launch this kernel: tile, threads, dynamic shared bytes.
 extern "C" __constant__ int transpose_launch[] = {TILE_ROWS, TILE_COLS, THREADS, 0};
 
-static_assert(TILE_ROWS % 32 == 0 && TILE_COLS % 32 == 0, "a warp takes 32 neighbours of a row, or of a column");
+static_assert(TILE_ROWS % 32 == 0 && TILE_COLS % 32 == 0, "a warp takes 32 neighbors of a row, or of a column");
 
 // `in` is (rows, cols), `out` is (cols, rows), both row-major.
 extern "C" __global__ void __launch_bounds__(THREADS)

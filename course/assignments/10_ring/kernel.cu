@@ -130,7 +130,7 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
 {
     __shared__ __align__(1024) Shared s;
 
-    // Which tile? Blocks are numbered down C's columns of tiles, so that neighbours share columns of B.
+    // Which tile? Blocks are numbered down C's columns of tiles, so that neighbors share columns of B.
     const int rowTiles = (M + BM - 1) / BM;
     const int tileRow = blockIdx.x % rowTiles * BM;
     const int tileCol = blockIdx.x / rowTiles * BN;

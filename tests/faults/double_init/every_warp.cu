@@ -1,4 +1,4 @@
-// One thread of each warp initialises the same mbarrier.
+// One thread of each warp initializes the same mbarrier.
 // cargo ladder emulate: --grid 1 --block 64 --arg u32[256]
 #include "hopper.cuh"
 extern "C" __global__ void k(unsigned* out)

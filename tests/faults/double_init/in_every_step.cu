@@ -1,4 +1,4 @@
-// An mbarrier is initialised again without mbarrier.inval.
+// An mbarrier is initialized again without mbarrier.inval.
 // cargo ladder emulate: --grid 1 --block 64 --arg u32[256]
 #include "hopper.cuh"
 extern "C" __global__ void k(unsigned* out)

@@ -1,4 +1,4 @@
-// An mbarrier is used before it is initialised.
+// An mbarrier is used before it is initialized.
 // cargo ladder emulate: --grid 1 --block 64 --arg u32[256]
 #include "hopper.cuh"
 extern "C" __global__ void k(unsigned* out)

@@ -1,4 +1,4 @@
-// C = A B with a thread for each element of C: the threads of a warp have neighbouring columns.
+// C = A B with a thread for each element of C: the threads of a warp have neighboring columns.
 // cargo ladder emulate: --grid 128,128 --block 16,16
 //   --arg 'f32[2048,2048]=normal' --arg 'f32[2048,2048]=normal' --arg 'f32[2048,2048]=nan' --arg 2048
 __global__ void gemm(const float* a, const float* b, float* c, int n)

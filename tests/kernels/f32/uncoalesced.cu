@@ -1,4 +1,4 @@
-// C = A B with a thread for each element of C: the threads of a warp have neighbouring rows, so that each reads a line of its own.
+// C = A B with a thread for each element of C: the threads of a warp have neighboring rows, so that each reads a line of its own.
 // cargo ladder emulate: --grid 64,64 --block 32,32
 //   --arg 'f32[2048,2048]=normal' --arg 'f32[2048,2048]=normal' --arg 'f32[2048,2048]=nan' --arg 2048
 __global__ void gemm(const float* a, const float* b, float* c, int n)

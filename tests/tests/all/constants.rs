@@ -398,7 +398,7 @@ fn shared_boxes(record: &Record, card: &Card, kernel: &str) -> Vec<(f64, f64)> {
     let rows = rows.filter(|row| row.blocks == 132 && row.shared >= 4 * row.bytes);
     let both = rows.map(|row| {
         let readers = |block: u32| match kernel {
-            "tma/neighbours" => block / row.step,
+            "tma/neighbors" => block / row.step,
             _ => block % (row.blocks / row.step),
         };
         let reads: HashSet<(u32, u32)> = (0..row.blocks)
@@ -411,12 +411,12 @@ fn shared_boxes(record: &Record, card: &Card, kernel: &str) -> Vec<(f64, f64)> {
     both.collect()
 }
 
-/// Neighbours are in one GPC, blocks far from each other are not.
+/// Neighbors are in one GPC, blocks far from each other are not.
 #[test]
 fn sms_of_a_gpc_share_what_they_read() {
     let card = Card::H200;
     let record = Record::new();
-    for (kernel, most, worst) in [("tma/strided", 0.05, 0.31), ("tma/neighbours", 0.12, 0.35)] {
+    for (kernel, most, worst) in [("tma/strided", 0.05, 0.31), ("tma/neighbors", 0.12, 0.35)] {
         let boxes = shared_boxes(&record, &card, kernel);
         let errors = Errors::new(boxes.iter().map(|(recorded, rule)| rule / recorded - 1.0));
         let errors = errors.expect("recorded boxes");

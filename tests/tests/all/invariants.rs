@@ -363,7 +363,7 @@ fn committed_ptx_leaves_no_rounding_open_and_names_no_machine() {
 }
 
 #[test]
-fn neighbouring_rungs_keep_their_shape() {
+fn neighboring_rungs_keep_their_shape() {
     let kernel = |name: &str| read(&root().join("rungs").join(name).join("kernel.cu"));
     let (smem, padded) = (kernel("02_smem"), kernel("03_padded"));
     let body = |text: &str| {

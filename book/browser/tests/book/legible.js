@@ -1,4 +1,4 @@
-// Text of the interactive part whose colour is too close to its background, in every theme of the book; and elements
+// Text of the interactive part whose color is too close to its background, in every theme of the book; and elements
 // for which a screen reader would find no name.
 (() => {
   const canvas = new OffscreenCanvas(1, 1).getContext("2d", { willReadFrequently: true });
@@ -33,7 +33,7 @@
   const chosen = html.className;
   for (const theme of ["light", "rust", "coal", "navy", "ayu"]) {
     html.className = `${chosen.replace(/\b(light|rust|coal|navy|ayu)\b/, "")} ${theme}`;
-    // What fades from one colour to the next is looked at when it has arrived.
+    // What fades from one color to the next is looked at when it has arrived.
     document.getAnimations().forEach((animation) => animation.finish());
     for (const element of document.querySelectorAll(".ia *")) {
       if (!hasText(element) || isOff(element) || element.tagName === "OPTION" || !element.getClientRects().length) continue;

@@ -1,4 +1,4 @@
-//! The interactive pages in every theme and on a phone, in their most colourful and crowded states.
+//! The interactive pages in every theme and on a phone, in their most colorful and crowded states.
 use book_browser::Appearance;
 
 use crate::{no_problems, reader};

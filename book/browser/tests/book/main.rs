@@ -52,7 +52,7 @@ fn reader() -> Option<(Chromium, Server)> {
     Some((chromium, Server::start(book()).expect("a port")))
 }
 
-/// Opens a page on a desktop, in light colours.
+/// Opens a page on a desktop, in light colors.
 fn open<'a>(chromium: &'a mut Chromium, server: &Server, path: &str) -> Page<'a> {
     let mut page = chromium.page().expect("a page");
     page.appear(Appearance::new(false, false))

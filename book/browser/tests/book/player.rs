@@ -74,14 +74,14 @@ fn phases_and_merging_are_explained() {
     let mut page = open(&mut chromium, &server, "wavefront_player.html");
     for (pattern, wavefronts, told) in [
         (
-            "16 bytes, neighbours",
+            "16 bytes, neighbors",
             "4",
             "8 lanes access at most 128 bytes and make a phase",
         ),
         (
             "16 bytes, pairs of lanes share: merged",
             "2",
-            "neighbours (i and i^1) have the same address: two phases merge into one of 16 lanes",
+            "neighbors (i and i^1) have the same address: two phases merge into one of 16 lanes",
         ),
         (
             "16 bytes, lanes two apart share: merged",

@@ -112,7 +112,7 @@ fn sixteen_rows(columns: usize) -> Vec<u8> {
 }
 
 /// The expected registers of each lane, for these rows as operands A of `mma.m16n8k16`, one for each 16 columns: two
-/// neighbouring elements, the lower column in the lower half (PTX ISA, "Matrix Fragments for mma.m16n8k16").
+/// neighboring elements, the lower column in the lower half (PTX ISA, "Matrix Fragments for mma.m16n8k16").
 fn fragments_a(columns: usize) -> Vec<u32> {
     let mut registers = Vec::new();
     for k in (0..columns).step_by(16) {

@@ -24,7 +24,7 @@ pub fn read(words: &str) -> Result<Directive> {
     };
     let alt = alt.to_owned();
     let (first, _) = what.split_once(' ').unwrap_or((what, ""));
-    // Pictures that are drawn in the page's colours use no others.
+    // Pictures that are drawn in the page's colors use no others.
     let class = if first == "clocks" {
         "picture drawn"
     } else {

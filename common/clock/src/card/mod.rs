@@ -119,7 +119,7 @@ impl Card {
     pub const H200: Self = h200::H200;
 
     /// The GPC of the SM that receives the launch's CTA of this number: GPCs are filled one after the other, each with
-    /// neighbours (microbenchmarks `tma/neighbours` and `tma/strided`).
+    /// neighbors (microbenchmarks `tma/neighbors` and `tma/strided`).
     pub fn gpc(&self, sm: u32) -> u32 {
         (f64::from(sm) * self.queue.gpcs / f64::from(self.sms)) as u32
     }

@@ -7,7 +7,7 @@ from cuda.core import Device, LaunchConfig, LegacyPinnedMemoryResource, Program,
 from digests import digest
 
 SOURCE = r"""
-extern "C" __global__ void neighbour(int* out, int wait) {
+extern "C" __global__ void neighbor(int* out, int wait) {
     __shared__ int mine;
     unsigned rank, size, address;
     asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
@@ -27,7 +27,7 @@ device = Device()
 device.set_current()
 stream = device.create_stream()
 options = ProgramOptions(std="c++17", arch="sm_90", name="cluster.cu", lineinfo=True)
-kernel = Program(SOURCE, code_type="c++", options=options).compile("ptx").get_kernel("neighbour")
+kernel = Program(SOURCE, code_type="c++", options=options).compile("ptx").get_kernel("neighbor")
 out = LegacyPinnedMemoryResource().allocate(4 * 8)
 buffer = device.memory_resource.allocate(4 * 8, stream=stream)
 # A grid is counted in clusters: two of four blocks.
@@ -38,5 +38,5 @@ stream.sync()
 values = np.from_dlpack(out).view(np.int32)
 assert race or list(values) == [100, 200, 300, 0, 500, 600, 700, 400], values
 if not race:
-    digest("neighbours", values)
-print("cluster: each block has read its neighbour's shared memory")
+    digest("neighbors", values)
+print("cluster: each block has read its neighbor's shared memory")

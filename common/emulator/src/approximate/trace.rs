@@ -51,7 +51,7 @@ impl Format {
         }
     }
 
-    /// The distance between neighbouring numbers near `value`, a *unit in the last place*. Below the smallest normal
+    /// The distance between neighboring numbers near `value`, a *unit in the last place*. Below the smallest normal
     /// number it is the distance between subnormal numbers.
     pub fn ulp(self, value: f64) -> f64 {
         let (fraction_bits, least) = match self {

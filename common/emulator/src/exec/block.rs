@@ -138,7 +138,7 @@ pub(super) struct Common {
     pub swizzles: BTreeMap<usize, Option<u32>>,
     /// Whether a warp stops before it communicates with other clusters.
     pub parks: bool,
-    /// mbarriers initialised so far.
+    /// mbarriers initialized so far.
     pub mbarriers: usize,
     /// The output of its threads' `printf`s.
     pub printed: Vec<Printed>,

@@ -214,7 +214,7 @@ fn what(warp: &Warp, split: &Split, place: &str, cx: &Execution<'_>) -> String {
     }
 }
 
-/// A line for each waiter, or for neighbouring warps that wait for the same thing.
+/// A line for each waiter, or for neighboring warps that wait for the same thing.
 fn lines(waiters: &[Waiter]) -> Vec<String> {
     let mut lines = Vec::new();
     let mut rest = waiters;

@@ -34,7 +34,7 @@ impl Warp {
             true => ([K / 4, K / 8, 4], false),
             false => (mma.counts(), mma.arithmetic.is_packed()),
         };
-        // Four neighbouring lanes hold 16 bytes of a row.
+        // Four neighboring lanes hold 16 bytes of a row.
         for (r, &reg) in mma.a.iter().enumerate().take(a_count) {
             let lanes = &self.b32[reg as usize].0;
             for (g, words) in lanes.as_chunks::<4>().0.iter().enumerate() {

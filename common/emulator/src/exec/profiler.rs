@@ -267,7 +267,7 @@ impl Profiler {
     }
 
     /// A bulk copy: the bytes of its whole tile, and the sectors of the rows (address, bytes) inside the tensor.
-    /// Neighbouring rows may share a sector, which TMA requests once. It makes none of the requests that the
+    /// Neighboring rows may share a sector, which TMA requests once. It makes none of the requests that the
     /// hardware counts for loads and stores, and no wavefronts of shared memory were measured.
     pub fn bulk(&mut self, op: usize, bytes: u32, rows: &[(u64, u32)]) {
         let counters = &mut self.ops[op];

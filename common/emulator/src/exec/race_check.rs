@@ -252,7 +252,7 @@ impl Execution<'_> {
         };
         let kind = match check {
             AccessCheck::Fine => return,
-            AccessCheck::Uninitialised => FindingKind::Uninitialised(MemoryAccess {
+            AccessCheck::Uninitialized => FindingKind::Uninitialized(MemoryAccess {
                 space: Space::Shared,
                 access,
                 bytes,

@@ -1,4 +1,4 @@
-//! Synchronisation: barriers, and exchange between the lanes of a warp (shuffles, votes).
+//! Synchronization: barriers, and exchange between the lanes of a warp (shuffles, votes).
 use super::block::{BARRIERS, Execution};
 use super::lanes::{lanes, mask_of};
 use super::step::Stop;
@@ -7,7 +7,7 @@ use crate::finding::FindingKind;
 use crate::op::{Barrier, Reg, ShuffleMode, SyncOp, VoteMode, WarpOp};
 use crate::trace::Effect;
 
-/// The result of an instruction that synchronises threads: the lanes that continue together, and their join.
+/// The result of an instruction that synchronizes threads: the lanes that continue together, and their join.
 pub(super) type Synced = Result<(u32, u32), Pause>;
 
 /// Why the lanes do not continue.

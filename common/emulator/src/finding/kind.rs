@@ -45,7 +45,7 @@ pub enum Synchronization {
     Barrier,
     /// A fence.
     Fence,
-    /// Another operation on an mbarrier: its initialisation, an arrival, or a change of its expected bytes.
+    /// Another operation on an mbarrier: its initialization, an arrival, or a change of its expected bytes.
     Arrival,
 }
 
@@ -69,7 +69,7 @@ pub struct Conflict {
     pub access: AccessKind,
     /// What the other thread had done.
     pub other_access: AccessKind,
-    /// Whether the other access was the initialisation of an mbarrier.
+    /// Whether the other access was the initialization of an mbarrier.
     pub of_init: bool,
     /// The other thread.
     pub other: Box<Location>,
@@ -96,7 +96,7 @@ pub enum FindingKind {
     /// memcheck: the address is not a multiple of the access's size.
     Misaligned(MemoryAccess),
     /// initcheck: no thread has written the bytes that are read.
-    Uninitialised(MemoryAccess),
+    Uninitialized(MemoryAccess),
     /// The outcome depends on a register or on local memory that no instruction has written: how the value is used, and
     /// where it was first read.
     UndefinedRegister {
@@ -196,7 +196,7 @@ impl FindingKind {
     /// Whether a launch stops where it is found.
     pub fn is_fatal(&self) -> bool {
         match self {
-            FindingKind::Uninitialised(_)
+            FindingKind::Uninitialized(_)
             | FindingKind::UndefinedRegister { .. }
             | FindingKind::Race(_)
             | FindingKind::MissingProxyFence(_)
@@ -233,7 +233,7 @@ impl FindingKind {
             FindingKind::MissingProxyFence(_) if at.is_some_and(|at| at.in_library) => {
                 Severity::Note
             }
-            FindingKind::Uninitialised(_) if at.is_some_and(|at| at.in_cub) => Severity::Note,
+            FindingKind::Uninitialized(_) if at.is_some_and(|at| at.in_cub) => Severity::Note,
             FindingKind::StateLeft { .. } if !options.relaunched => Severity::Note,
             FindingKind::NeverExecuted { .. } => Severity::Note,
             FindingKind::StateLeft { .. }
@@ -241,7 +241,7 @@ impl FindingKind {
             | FindingKind::MissingProxyFence(_)
             | FindingKind::OutOfBounds { .. }
             | FindingKind::Misaligned(_)
-            | FindingKind::Uninitialised(_)
+            | FindingKind::Uninitialized(_)
             | FindingKind::UndefinedRegister { .. }
             | FindingKind::Race(_)
             | FindingKind::MbarrierTouched(_)
@@ -276,7 +276,7 @@ impl FindingKind {
             ),
             FindingKind::UnheededWait { access } => (Some(access), None),
             FindingKind::Misaligned(access)
-            | FindingKind::Uninitialised(access)
+            | FindingKind::Uninitialized(access)
             | FindingKind::BeforePreviousGrid(access) => {
                 (None, Some((access.space, access.address)))
             }

@@ -118,7 +118,7 @@ impl fmt::Display for Finding {
                 &format!("Invalid {access}"),
                 &format!("Access at 0x{:x} is misaligned", access.address),
             ),
-            FindingKind::Uninitialised(MemoryAccess {
+            FindingKind::Uninitialized(MemoryAccess {
                 space,
                 bytes,
                 address,
@@ -145,7 +145,7 @@ impl fmt::Display for Finding {
             ),
             FindingKind::MissingProxyFence(conflict) if conflict.of_init => write!(
                 f,
-                "Missing fence.mbarrier_init before an {} at {here}\n    at the mbarrier initialised at {}\n    {conflict}",
+                "Missing fence.mbarrier_init before an {} at {here}\n    at the mbarrier initialized at {}\n    {conflict}",
                 conflict.access, conflict.other
             ),
             FindingKind::MissingProxyFence(conflict) => write!(
@@ -155,7 +155,7 @@ impl fmt::Display for Finding {
             ),
             FindingKind::MbarrierTouched(conflict) => write!(
                 f,
-                "Invalid {} of an mbarrier at {here}\n    initialised at {}\n    {conflict}",
+                "Invalid {} of an mbarrier at {here}\n    initialized at {}\n    {conflict}",
                 conflict.access, conflict.other
             ),
             FindingKind::DivergentBarrier { missing } => report(

@@ -1,6 +1,6 @@
 //! The happens-before relation between accesses, for the sanitizer.
 //!
-//! The epoch of a warp counts its releases, fences and synchronisations. An access carries the epoch in
+//! The epoch of a warp counts its releases, fences and synchronizations. An access carries the epoch in
 //! which it was made. A thread's [`View`] is a vector clock: for every other actor, the epoch up to which
 //! its accesses happen before the thread's next one (after FastTrack, Flanagan and Freund 2009). Views are
 //! kept for whole warps, and for single lanes that know more: a lane that arrives at an mbarrier alone
@@ -150,7 +150,7 @@ impl Observer<'_> {
             .any(|view| view.fenced.covers(actor, lane, clock))
     }
     /// Whether an `mbarrier.init` is visible to these threads and, by its own fence, to the async proxy.
-    pub fn initialised(&self, actor: Actor, lane: u32, clock: u32) -> bool {
+    pub fn initialized(&self, actor: Actor, lane: u32, clock: u32) -> bool {
         self.views()
             .any(|view| view.inits.covers(actor, lane, clock))
     }
@@ -239,7 +239,7 @@ impl HappensBefore {
             .is_some_and(|warp| !warp.lanes.is_empty())
     }
 
-    /// Lanes of a warp synchronise: earlier accesses of each happen before later accesses of all.
+    /// Lanes of a warp synchronize: earlier accesses of each happen before later accesses of all.
     pub fn synchronize_lanes(&mut self, actor: Actor, lanes: u32, alive: u32) {
         let Some(warp) = self.warps.get_mut(actor) else {
             return;
@@ -374,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_lane_acquires_alone_reaches_its_warp_when_they_synchronise() {
+    fn what_a_lane_acquires_alone_reaches_its_warp_when_they_synchronize() {
         let mut order = HappensBefore::new(2, 2, 0);
         let before = order.warps[0].epoch;
         let mut view = View::default();

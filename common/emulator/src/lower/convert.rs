@@ -131,7 +131,7 @@ fn steps(instr: &Instr, to: Type, from: Type) -> Option<Vec<Scalar>> {
     match (from.kind, from.bits) {
         (TypeKind::Float, 16) => steps.push(|v| put64(f16_to_f64(v[0]))),
         (TypeKind::Brain, 16) => steps.push(|v| put64(bf16_to_f64(v[0]))),
-        // In machine code this is a multiplication by 1, which flushes subnormal numbers and canonicalises NaN.
+        // In machine code this is a multiplication by 1, which flushes subnormal numbers and canonicalizes NaN.
         (TypeKind::Float, 32) if ftz => {
             steps.push(|v| put64(f(put(flush(f(v[0])))).into()));
         }
@@ -186,7 +186,7 @@ fn steps(instr: &Instr, to: Type, from: Type) -> Option<Vec<Scalar>> {
         _ => return None,
     }
     if ftz && single(to) && from.bits == 64 {
-        // Does not canonicalise NaN, which keeps its bits.
+        // Does not canonicalize NaN, which keeps its bits.
         steps.push(|v| u64::from(flush(f(v[0])).to_bits()));
     }
     if steps.is_empty() {

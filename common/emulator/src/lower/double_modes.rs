@@ -245,9 +245,9 @@ mod tests {
         }
     }
 
-    /// The nearest result is one of the two directed ones, which are neighbours or equal.
+    /// The nearest result is one of the two directed ones, which are neighbors or equal.
     #[test]
-    fn the_nearest_result_is_one_of_two_neighbours() {
+    fn the_nearest_result_is_one_of_two_neighbors() {
         let mut state = 3;
         let (mut exact, mut all) = (0, 0);
         for _ in 0..300_000 {

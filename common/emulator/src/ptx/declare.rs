@@ -58,7 +58,7 @@ impl<'a> Parser<'a> {
                 }
             }
             let (init, addresses) = match self.eat('=') {
-                true => self.initialiser(ty)?,
+                true => self.initializer(ty)?,
                 false => Default::default(),
             };
             let bytes = match count {
@@ -92,7 +92,7 @@ impl<'a> Parser<'a> {
         Ok(variables)
     }
 
-    fn initialiser(&mut self, ty: Type) -> Result<(Vec<u8>, Vec<InitialAddress>)> {
+    fn initializer(&mut self, ty: Type) -> Result<(Vec<u8>, Vec<InitialAddress>)> {
         let width = (ty.bytes() as usize).min(8);
         let (mut bytes, mut addresses) = (Vec::new(), Vec::new());
         let mut depth = 0;

@@ -61,11 +61,11 @@ pub(crate) struct Site {
 
 pub(crate) enum AccessCheck {
     Fine,
-    Uninitialised,
+    Uninitialized,
     Race(Hazard),
     /// Ordered, but no proxy fence has made the write visible to the async proxy.
     Unfenced(Hazard),
-    /// The bytes belong to an mbarrier, initialised there.
+    /// The bytes belong to an mbarrier, initialized there.
     Mbarrier(Hazard),
 }
 
@@ -74,7 +74,7 @@ impl AccessCheck {
     pub fn worse(&mut self, other: AccessCheck) {
         let weight = |check: &AccessCheck| match check {
             AccessCheck::Fine => 0,
-            AccessCheck::Uninitialised => 1,
+            AccessCheck::Uninitialized => 1,
             AccessCheck::Unfenced(_) => 2,
             AccessCheck::Race(_) => 3,
             AccessCheck::Mbarrier(_) => 4,

@@ -123,7 +123,7 @@ impl Shadow {
                 check.worse(AccessCheck::Race(write.hazard()));
             } else if stamp.clock == 0 {
                 if strong.is_none() && (how.is_read() || how == AccessMode::Atomic) {
-                    check.worse(AccessCheck::Uninitialised);
+                    check.worse(AccessCheck::Uninitialized);
                 }
             } else if !ordered(stamp, actor) {
                 check.worse(AccessCheck::Race(write.hazard()));
@@ -247,7 +247,7 @@ impl Shadow {
         by: &AsyncOp,
         issuers: &[Observer<'_>],
     ) -> Vec<(u32, AccessCheck)> {
-        // Neighbouring cells usually have the same last write, so its check is not repeated.
+        // Neighboring cells usually have the same last write, so its check is not repeated.
         let mut ordered = None;
         let mut wrong = Vec::new();
         for &address in addresses {
@@ -290,7 +290,7 @@ impl Shadow {
             _ if write.stamp.clock == 0 => {
                 let reads = reduces || how == AccessMode::AsyncRead;
                 if reads && self.strong_write(cell).is_none() {
-                    check.worse(AccessCheck::Uninitialised);
+                    check.worse(AccessCheck::Uninitialized);
                 }
             }
             _ => {
@@ -381,7 +381,7 @@ impl Shadow {
         };
         let (stamp, actor) = (write.stamp, usize::from(write.actor));
         if write.last != LastAccess::Mbarrier
-            || observer.initialised(actor, stamp.lane(), stamp.clock)
+            || observer.initialized(actor, stamp.lane(), stamp.clock)
         {
             return AccessCheck::Fine;
         }

@@ -23,7 +23,7 @@ fn touch(
         .expect("a warp");
     shadow.access(how, address, bytes, 0, &observer)
 }
-/// All warps synchronise at a block's barrier.
+/// All warps synchronize at a block's barrier.
 fn barrier(order: &mut HappensBefore, warps: usize) {
     let mut view = View::default();
     (0..warps).for_each(|warp| order.release(warp, ALL, ALL, &mut view));
@@ -34,7 +34,7 @@ fn barrier(order: &mut HappensBefore, warps: usize) {
 fn a_barrier_orders_and_its_absence_races() {
     let (mut shadow, mut order) = (Shadow::new(64, 0, 2, 4), HappensBefore::new(2, 2, 0));
     let first = touch(&mut shadow, &order, AccessMode::Read, 0, 4, 0);
-    assert!(matches!(first, AccessCheck::Uninitialised));
+    assert!(matches!(first, AccessCheck::Uninitialized));
     assert!(fine(touch(&mut shadow, &order, AccessMode::Write, 8, 4, 0)));
     assert!(fine(touch(&mut shadow, &order, AccessMode::Read, 8, 4, 0)));
     assert!(

@@ -168,7 +168,7 @@ impl<T: Bits> Outputs<'_, T> {
     #[inline(always)]
     fn compute<V: Eight>(self, v: V) -> Option<()> {
         use {Format::*, Sums as S};
-        // Specialises the common formats with their constants.
+        // Specializes the common formats with their constants.
         match (self.card, self.formats) {
             (Card::H100, (F16, S::F32)) => self.of(v, Card::H100, F16, S::F32),
             (Card::H100, (F16, S::F16)) => self.of(v, Card::H100, F16, S::F16),

@@ -8,7 +8,7 @@
 //!    result.
 //! 2. Every input is a significand times a power of two; a subnormal number has the smallest normal
 //!    exponent. The significand of a product is the exact product of the significands, its exponent the
-//!    sum of the exponents; it is not normalised.
+//!    sum of the exponents; it is not normalized.
 //! 3. E is the largest exponent among the non-zero terms, but at least -133.
 //! 4. Each term is truncated toward zero to a multiple of 2^(E-25).
 //! 5. These terms are summed exactly.

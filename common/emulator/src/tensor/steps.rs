@@ -2,7 +2,7 @@
 use super::{Factor, Format, Sums, largest_exponent};
 use crate::Card;
 
-/// A product or the addend: `significand x 2^(exponent - fraction_bits)`, not normalised.
+/// A product or the addend: `significand x 2^(exponent - fraction_bits)`, not normalized.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Term {
     /// Signed, and exact.

@@ -116,7 +116,7 @@ fn a_missing_cluster_barrier_is_a_race() {
 }
 
 #[test]
-fn leaving_while_a_neighbour_still_reads() {
+fn leaving_while_a_neighbor_still_reads() {
     let text = format!("st.shared.u32 [%r2], %tid; {MEET} ld.shared::cluster.u32 %r5, [%r3];");
     for schedule in 0..6 {
         let setup = Setup {
@@ -131,7 +131,7 @@ fn leaving_while_a_neighbour_still_reads() {
         let left = left.unwrap_or_else(|| panic!("{}", outcome.report()));
         assert_eq!(left.location.ptx_line, 25, "{}", outcome.report());
     }
-    // Here the neighbour happens not to have exited yet, although nothing makes it wait.
+    // Here the neighbor happens not to have exited yet, although nothing makes it wait.
     let slow = format!(
         "st.shared.u32 [%r2], %tid; {MEET} setp.eq.u32 %p0, %r0, 0; @!%p0 bra SLOW;
         ld.shared::cluster.u32 %r5, [%r3]; bra END;
@@ -202,14 +202,14 @@ fn remote_arrivals() {
             assert_eq!((words[0], words[64 + 63], words[3 * 64]), (1, 0, 0));
         }
     }
-    // The initialisation is not released to the other block.
+    // The initialization is not released to the other block.
     let outcome = pair(&cluster(2), &text("", relaxed));
     assert!(
         outcome.report().contains("Race reported"),
         "{}",
         outcome.report()
     );
-    // Without any synchronisation the mbarrier may not be initialised yet.
+    // Without any synchronization the mbarrier may not be initialized yet.
     let outcome = pair(&cluster(2), &text("", "bar.sync 0;"));
     assert!(!outcome.findings.is_empty());
 }

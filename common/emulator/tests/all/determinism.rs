@@ -3,7 +3,7 @@ use crate::common;
 use common::{Outcome, Setup, body_with, threads};
 
 const DECLARATIONS: &str = ".shared .u32 a[160];";
-/// Divergent loops, barriers, shuffles, a race, an uninitialised read, conflicts, and strided stores.
+/// Divergent loops, barriers, shuffles, a race, an uninitialized read, conflicts, and strided stores.
 const TEXT: &str = "mov.u32 %r0, a;
     mov.u32 %r9, %ctaid.x;
     mad.lo.u32 %r1, %tid, 4, %r0;

@@ -209,7 +209,7 @@ const HOPPER: &[&str] = &[
     "mov.u64 D, %map",
 ];
 
-/// A kernel of these instructions, partly valid: with initialised mbarriers and correct addresses.
+/// A kernel of these instructions, partly valid: with initialized mbarriers and correct addresses.
 fn hopper(random: &mut Random) -> String {
     let count = 4 + random.below(20);
     let mut text = String::from(

@@ -24,7 +24,7 @@ fn pair(low: u32, high: u32) -> u32 {
 }
 
 #[test]
-fn ldmatrix_gives_each_lane_two_neighbours_of_a_row() {
+fn ldmatrix_gives_each_lane_two_neighbors_of_a_row() {
     for (x, registers) in [
         ("x1", "{%r10}"),
         ("x2", "{%r10, %r11}"),
@@ -50,7 +50,7 @@ fn ldmatrix_gives_each_lane_two_neighbours_of_a_row() {
 }
 
 #[test]
-fn trans_gives_each_lane_two_neighbours_of_a_column() {
+fn trans_gives_each_lane_two_neighbors_of_a_column() {
     let body = format!(
         "{FILL}{ROW}ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {{%r10, %r11, %r12, %r13}}, [%r1];{}",
         store(4)

@@ -4,7 +4,7 @@ use common::{Outcome, Setup, body_with, threads};
 use emulator::FindingKind;
 
 const BARS: &str = ".shared .align 1024 .u32 a[128]; .shared .align 8 .b64 bar[4];";
-/// Thread 0 initialises `bar[0]` for `COUNT` arrivals.
+/// Thread 0 initializes `bar[0]` for `COUNT` arrivals.
 const INIT: &str = "mov.u32 %r0, bar;
     mov.u32 %r1, a;
     mad.lo.u32 %r2, %tid, 4, %r1;
@@ -101,7 +101,7 @@ fn without_the_wait_it_is_a_race() {
         let race = outcome
             .findings
             .iter()
-            .any(|f| matches!(f.kind, FindingKind::Race(_) | FindingKind::Uninitialised(_)));
+            .any(|f| matches!(f.kind, FindingKind::Race(_) | FindingKind::Uninitialized(_)));
         assert!(race, "{}", outcome.report());
     }
 }
@@ -182,11 +182,11 @@ fn misuse_is_named() {
     for (text, reason) in [
         (
             "mbarrier.arrive.shared.b64 _, [%r0+8];",
-            "there is no mbarrier at 0x608: not initialised, or invalidated",
+            "there is no mbarrier at 0x608: not initialized, or invalidated",
         ),
         (
             "@%p0 bra END; mbarrier.inval.shared.b64 [%r0]; mbarrier.arrive.shared.b64 _, [%r0]; END:",
-            "there is no mbarrier at 0x600: not initialised, or invalidated",
+            "there is no mbarrier at 0x600: not initialized, or invalidated",
         ),
         (
             "@!%p0 mbarrier.init.shared.b64 [%r0], 1;",
@@ -231,7 +231,7 @@ fn ordinary_accesses_to_an_mbarrier() {
     let report = outcome.report();
     assert!(
         report.starts_with("Invalid read of an mbarrier at kernel.cu:25")
-            && report.contains("initialised at kernel.cu:22"),
+            && report.contains("initialized at kernel.cu:22"),
         "{report}"
     );
     let text = "@%p0 bra END; mbarrier.inval.shared.b64 [%r0]; st.shared.u32 [%r0], 1; ld.shared.u32 %r4, [%r0]; END:";
@@ -239,8 +239,8 @@ fn ordinary_accesses_to_an_mbarrier() {
 }
 
 #[test]
-fn an_unordered_initialisation() {
-    // Warp 1 uses the mbarrier without synchronisation.
+fn an_unordered_initialization() {
+    // Warp 1 uses the mbarrier without synchronization.
     let text = "mov.u32 %r0, bar;
         setp.eq.u32 %p0, %tid, 0;
         @%p0 mbarrier.init.shared.b64 [%r0], 64;

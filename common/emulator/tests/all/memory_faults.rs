@@ -213,7 +213,7 @@ fn the_fault_of_a_thread_that_is_not_lane_zero_in_a_late_block() {
 }
 
 #[test]
-fn uninitialised_shared_memory() {
+fn uninitialized_shared_memory() {
     let text = "mov.u32 %r0, room;
         mad.lo.u32 %r0, %tid, 4, %r0;
         setp.lt.u32 %p0, %tid, 30;
@@ -223,7 +223,7 @@ fn uninitialised_shared_memory() {
     let outcome = body_with(&threads(32), ".shared .u32 room[32];", text);
     let (kind, thread, line) = only(&outcome);
     assert_eq!((thread, line), ([30, 0, 0], 21));
-    let expected = FindingKind::Uninitialised(MemoryAccess {
+    let expected = FindingKind::Uninitialized(MemoryAccess {
         space: Space::Shared,
         access: AccessKind::Read,
         bytes: 4,

@@ -6,7 +6,7 @@ use crate::common::{Setup, module};
 const SHARED: &str = ".shared .align 16 .b8 s[1024];";
 const MMA: &str = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f0, %f1, %f2, %f3}, \
                    {%r0, %r1, %r2, %r3}, {%r4, %r5}, {%f0, %f1, %f2, %f3};";
-/// Initialises all registers.
+/// Initializes all registers.
 const CLEAR: &str = "mov.b32 %f0, 0; mov.b32 %f1, 0; mov.b32 %f2, 0; mov.b32 %f3, 0; mov.u32 %r0, 0; mov.u32 %r1, 0; \
                      mov.u32 %r2, 0; mov.u32 %r3, 0; mov.u32 %r4, 0; mov.u32 %r5, 0;";
 

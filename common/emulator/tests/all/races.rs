@@ -123,7 +123,7 @@ fn atomics_do_not_race_with_each_other_but_with_others() {
 }
 
 #[test]
-fn neighbouring_bytes_are_different_memory() {
+fn neighboring_bytes_are_different_memory() {
     let setup = threads(64);
     let text = "mov.u32 %r0, a;\nadd.u32 %r1, %tid, %r0;\nst.shared.u8 [%r1], %tid;\nbar.sync 0;\nld.shared.u32 %r2, [a+16];\nst.global.u32 [%at], %r2;";
     let words = body_with(&setup, SHARED, text).clean();
@@ -132,7 +132,7 @@ fn neighbouring_bytes_are_different_memory() {
 
 #[test]
 fn named_barriers_order_only_their_participants() {
-    // Three warps: the first two synchronise, the third reads without synchronisation.
+    // Three warps: the first two synchronize, the third reads without synchronization.
     let text = "mov.u32 %r0, a;
         setp.eq.u32 %p0, %tid, 0;
         @%p0 st.shared.u32 [a], 1;
@@ -150,13 +150,13 @@ fn named_barriers_order_only_their_participants() {
             ..threads(96)
         };
         let outcome = body_with(&setup, SHARED, text);
-        // Before the write it is an uninitialised read; after it, a race.
+        // Before the write it is an uninitialized read; after it, a race.
         assert!(!outcome.findings.is_empty());
         assert!(
             outcome
                 .findings
                 .iter()
-                .all(|f| matches!(f.kind, FindingKind::Race(_) | FindingKind::Uninitialised(_)))
+                .all(|f| matches!(f.kind, FindingKind::Race(_) | FindingKind::Uninitialized(_)))
         );
         assert!(
             outcome.findings.iter().all(|f| f.location.ptx_line == 26),

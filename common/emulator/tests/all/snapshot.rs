@@ -4,8 +4,8 @@ use emulator::{
     TraceRequest,
 };
 
-/// Two rounds: each of 64 threads stores 100 times the round plus its number, all synchronise, each reads its
-/// neighbour's number.
+/// Two rounds: each of 64 threads stores 100 times the round plus its number, all synchronize, each reads its
+/// neighbor's number.
 const KERNEL: &str = ".version 8.0\n.target sm_80\n.address_size 64\n\
     .visible .entry k(.param .u64 p)\n{\n.shared .align 16 .b8 other[32];\n.shared .align 16 .b8 tile[256];\n\
     .reg .u32 %r<12>; .reg .pred %p<2>; .reg .b32 %m<4>;\n\
@@ -123,9 +123,9 @@ fn operands_before_and_after() {
             (address.role, value.role, value.bytes),
             ("address", "value", 4)
         );
-        // A lane stores its own number, and reads that of its neighbour.
-        let neighbour = u64::from(value.lanes[0] == first + 1);
-        assert_eq!(value.lanes[6], first + (6 ^ neighbour));
+        // A lane stores its own number, and reads that of its neighbor.
+        let neighbor = u64::from(value.lanes[0] == first + 1);
+        assert_eq!(value.lanes[6], first + (6 ^ neighbor));
         assert_eq!(address.lanes[6] - address.lanes[0], 24);
     }
 }

@@ -38,7 +38,7 @@ fn wheels_are_found_in_both_layouts() -> std::io::Result<()> {
 }
 
 #[test]
-fn a_library_is_told_from_its_neighbours() -> std::io::Result<()> {
+fn a_library_is_told_from_its_neighbors() -> std::io::Result<()> {
     let files = [
         "libnvrtc.so",
         "libnvrtc.so.13",
@@ -46,7 +46,7 @@ fn a_library_is_told_from_its_neighbours() -> std::io::Result<()> {
         "libnvrtc-builtins.so.13.0",
         "libcublasLt.so.13",
     ];
-    let root = Folder::new("neighbours", &files)?;
+    let root = Folder::new("neighbors", &files)?;
     let found = |stem| {
         library_in(&root.0, stem)
             .and_then(|file| file.strip_prefix(&root.0).map(Path::to_owned).ok())

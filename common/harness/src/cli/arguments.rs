@@ -75,7 +75,7 @@ pub enum Command {
     Launch,
     /// Print the kernel line by line, with what each line does to the memory system, and what limits the kernel
     Profile,
-    /// Look for out-of-bounds accesses, races, uninitialised reads and barrier errors
+    /// Look for out-of-bounds accesses, races, uninitialized reads and barrier errors
     Sanitize,
     /// Predict the time on an H200 and where the clocks go, without a GPU; if there is a GPU, show its time as well
     Time(Time),

@@ -11,13 +11,13 @@ use crate::Source;
 pub struct Line {
     /// The counters of its instructions, added up.
     pub counters: Counters,
-    /// Neighbouring accesses that ptxas may merge into one.
-    pub neighbours: Option<Neighbours>,
+    /// Neighboring accesses that ptxas may merge into one.
+    pub neighbors: Option<Neighbors>,
 }
 
 /// Adjacent PTX accesses of the same kind, which ptxas may merge into one wide access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Neighbours {
+pub struct Neighbors {
     /// How many there are.
     pub count: u32,
     /// Bytes of each.
@@ -61,14 +61,14 @@ pub fn by_line(
             add(&mut lines.entry(line).or_default().counters, counters);
         }
     }
-    for (first, neighbours) in neighbours(instructions) {
+    for (first, neighbors) in neighbors(instructions) {
         if let Some(line) =
             line_of(source, &instructions[first]).and_then(|line| lines.get_mut(&line))
             && line
-                .neighbours
-                .is_none_or(|other| other.count < neighbours.count)
+                .neighbors
+                .is_none_or(|other| other.count < neighbors.count)
         {
-            line.neighbours = Some(neighbours);
+            line.neighbors = Some(neighbors);
         }
     }
     lines
@@ -139,7 +139,7 @@ fn add(sum: &mut Counters, other: &Counters) {
 
 /// Runs of scalar loads or stores with the same opcode, guard and base, each contiguous with the one before: the
 /// index of the first, and the run. A branch or barrier ends every run.
-fn neighbours(instructions: &[Instruction]) -> Vec<(usize, Neighbours)> {
+fn neighbors(instructions: &[Instruction]) -> Vec<(usize, Neighbors)> {
     let mut found = Vec::new();
     let mut open: Vec<(usize, &Instruction, &Transfer, u32)> = Vec::new();
     for (index, instruction) in instructions.iter().enumerate() {
@@ -176,12 +176,12 @@ fn neighbours(instructions: &[Instruction]) -> Vec<(usize, Neighbours)> {
 
 fn close(
     open: &mut Vec<(usize, &Instruction, &Transfer, u32)>,
-    found: &mut Vec<(usize, Neighbours)>,
+    found: &mut Vec<(usize, Neighbors)>,
 ) {
     let runs = open.drain(..).filter(|(.., count)| *count > 1);
     found.extend(runs.map(|(first, _, transfer, count)| {
         let bytes = transfer.bytes;
-        (first, Neighbours { count, bytes })
+        (first, Neighbors { count, bytes })
     }));
 }
 
@@ -205,8 +205,8 @@ mod tests {
     }
 
     #[test]
-    fn four_loads_in_a_row_are_neighbours() {
-        let found = neighbours(&instructions(&[
+    fn four_loads_in_a_row_are_neighbors() {
+        let found = neighbors(&instructions(&[
             "ld.shared.f32 \t%f1, [%rd1];",
             "ld.shared.f32 \t%f2, [%rd1+4];",
             "fma.rn.f32 %f9, %f1, %f2, %f9;",
@@ -214,11 +214,11 @@ mod tests {
             "ld.shared.f32 \t%f4, [%rd1+12];",
             "ld.shared.f32 \t%f5, [%rd2+16];",
         ]));
-        assert_eq!(found, [(0, Neighbours { count: 4, bytes: 4 })]);
+        assert_eq!(found, [(0, Neighbors { count: 4, bytes: 4 })]);
     }
 
     #[test]
-    fn these_are_not_neighbours() {
+    fn these_are_not_neighbors() {
         for texts in [
             ["ld.shared.f32 %f1, [%r1];", "ld.shared.f32 %f2, [%r1+8];"],
             ["ld.shared.f32 %f1, [%r1];", "ld.shared.u32 %r2, [%r1+4];"],
@@ -235,15 +235,15 @@ mod tests {
                 "ld.param.u32 %r2, [gemm_param_3+4];",
             ],
         ] {
-            assert_eq!(neighbours(&instructions(&texts)), [], "{texts:?}");
+            assert_eq!(neighbors(&instructions(&texts)), [], "{texts:?}");
         }
         let barrier = [
             "st.shared.f32 [%r1+-4], %f1;",
             "bar.sync \t0;",
             "st.shared.f32 [%r1], %f2;",
         ];
-        assert_eq!(neighbours(&instructions(&barrier)), []);
+        assert_eq!(neighbors(&instructions(&barrier)), []);
         let negative = ["st.shared.f32 [%r1+-4], %f1;", "st.shared.f32 [%r1], %f2;"];
-        assert_eq!(neighbours(&instructions(&negative)).len(), 1);
+        assert_eq!(neighbors(&instructions(&negative)).len(), 1);
     }
 }

@@ -82,7 +82,7 @@ fn listing(text: &mut String, source: &str, lines: &BTreeMap<u32, Line>) {
             }
             _ => row([""; 4]),
         };
-        let mark = if line.is_some_and(|line| line.neighbours.is_some()) {
+        let mark = if line.is_some_and(|line| line.neighbors.is_some()) {
             '*'
         } else {
             ' '
@@ -93,15 +93,15 @@ fn listing(text: &mut String, source: &str, lines: &BTreeMap<u32, Line>) {
             format!("{number:>4}{mark} {source}").trim_end()
         );
     }
-    for (number, neighbours) in lines
+    for (number, neighbors) in lines
         .iter()
-        .filter_map(|(number, line)| Some((number, line.neighbours?)))
+        .filter_map(|(number, line)| Some((number, line.neighbors?)))
     {
         let _ = writeln!(
             text,
             "* line {number}: {} of {} each are contiguous; ptxas may merge them, and a GPU then counts fewer executions",
-            plural(neighbours.count.into(), "access"),
-            plural(neighbours.bytes.into(), "byte"),
+            plural(neighbors.count.into(), "access"),
+            plural(neighbors.bytes.into(), "byte"),
         );
     }
 }
@@ -129,7 +129,7 @@ fn cells(line: &Line) -> [String; 4] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lines::Neighbours;
+    use crate::lines::Neighbors;
     use emulator::{Counters, Wavefronts};
 
     #[test]
@@ -150,20 +150,20 @@ mod tests {
             global_sectors_ideal: 32,
             ..Counters::default()
         };
-        let neighbours = Some(Neighbours { count: 4, bytes: 4 });
+        let neighbors = Some(Neighbors { count: 4, bytes: 4 });
         let lines = BTreeMap::from([
             (
                 2,
                 Line {
                     counters: shared,
-                    neighbours,
+                    neighbors,
                 },
             ),
             (
                 3,
                 Line {
                     counters: global,
-                    neighbours: None,
+                    neighbors: None,
                 },
             ),
         ]);

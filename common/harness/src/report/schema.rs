@@ -66,7 +66,7 @@ struct Document<'a, T> {
 impl Schema {
     /// An object of this kind, indented.
     pub fn pretty(self, object: &impl Serialize) -> String {
-        // Serialising plain structs cannot fail: no map with keys other than strings.
+        // Serializing plain structs cannot fail: no map with keys other than strings.
         serde_json::to_string_pretty(&self.document(object)).unwrap_or_default() + "\n"
     }
 

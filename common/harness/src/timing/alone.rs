@@ -87,7 +87,7 @@ impl Alone {
     }
 }
 
-/// Runs each contestant alone for seconds, and then again in reverse order, so that a warming card does not favour one
+/// Runs each contestant alone for seconds, and then again in reverse order, so that a warming card does not favor one
 /// of them. Returns the first and the second pass of each. `base` says whether launches are a graph, and how many sets
 /// of buffers to rotate.
 ///

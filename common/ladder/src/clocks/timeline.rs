@@ -9,7 +9,7 @@ const WIDTH: f64 = 560.0;
 const ROW: f64 = 22.0;
 const BAR: f64 = 15.0;
 
-/// The phases of a block, each with the class of its colour.
+/// The phases of a block, each with the class of its color.
 const PARTS: [(&str, &str); 4] = [
     ("prologue", "accent"),
     ("steps", "good"),

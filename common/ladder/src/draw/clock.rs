@@ -7,7 +7,7 @@ use plotters::style::text_anchor::{HPos, VPos};
 
 use super::sheet::{self, Ink, Words};
 
-/// Points of one kind: name, colour, and the measured and predicted clocks of each.
+/// Points of one kind: name, color, and the measured and predicted clocks of each.
 pub struct Points {
     pub name: &'static str,
     pub ink: Ink,
@@ -84,8 +84,8 @@ pub fn clock(all: &[Points], card: &str) -> Result<String> {
             line((low, low + off), (high, high + off), Ink::Faint)?;
         }
         let (width, height) = area.dim_in_pixel();
-        let centre = (LEFT + width as i32 - 24) / 2;
-        area.draw_text("measured clocks", &top, (centre, height as i32 - 16))?;
+        let center = (LEFT + width as i32 - 24) / 2;
+        area.draw_text("measured clocks", &top, (center, height as i32 - 16))?;
         let sideways = Ink::Text.text(12, HPos::Center, VPos::Center);
         let sideways = sideways.transform(FontTransform::Rotate270);
         area.draw_text(

@@ -6,7 +6,7 @@
 //! | `rungs` | every rung at one size, under the card's ceilings |
 //! | `sizes` | the last rung by size, compared with cuBLAS |
 //! | `panel` | axes, and names at the ends of lines |
-//! | `sheet` | the frame of both: background, colours for light and dark, title, provenance |
+//! | `sheet` | the frame of both: background, colors for light and dark, title, provenance |
 //! | `spread` | labels that do not overlap |
 mod clock;
 mod panel;
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_rung_is_labelled_wrong() {
+    fn a_wrong_rung_is_labeled_wrong() {
         let naive = bench("01_naive", vec![right("64x64x64", "", [1.0, 1.0])]);
         let smem = bench("02_smem", vec![wrong("64x64x64")]);
         let record = Record::new(vec![naive, smem]).expect("a record");

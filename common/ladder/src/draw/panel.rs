@@ -27,7 +27,7 @@ pub const SIZE: u32 = 12;
 /// The distance of two names.
 const LINE: f64 = 17.0;
 
-/// The level of a line at its right end, its name and its colour.
+/// The level of a line at its right end, its name and its color.
 pub type Name = (f64, String, Ink);
 
 /// An axis: its grid lines, their labels, and its title.

@@ -1,7 +1,7 @@
-//! The frame of a plot: background, colours, title and provenance.
+//! The frame of a plot: background, colors, title and provenance.
 //!
-//! A plot is legible in light and in dark: it paints its own background, and a style sheet switches the colours with
-//! the reader's colour scheme. Text has an outline in the colour of the background, so that it is legible over lines.
+//! A plot is legible in light and in dark: it paints its own background, and a style sheet switches the colors with
+//! the reader's color scheme. Text has an outline in the color of the background, so that it is legible over lines.
 use std::fmt::Write as _;
 
 use html_escape::encode_double_quoted_attribute as escape;
@@ -16,7 +16,7 @@ pub const WIDTH: u32 = 900;
 
 pub type Area<'a> = DrawingArea<SVGBackend<'a>, plotters::coord::Shift>;
 
-/// The use of a colour.
+/// The use of a color.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ink {
     Paper,
@@ -33,7 +33,7 @@ pub enum Ink {
 }
 
 /// Each ink in light and in dark; a test computes the contrast with the background.
-const COLOURS: [(Ink, &str, &str); 8] = [
+const COLORS: [(Ink, &str, &str); 8] = [
     (Ink::Paper, "#FFFFFF", "#15191E"),
     (Ink::Text, "#1B1F24", "#E6EDF3"),
     (Ink::Faint, "#57606A", "#9AA4AE"),
@@ -45,9 +45,9 @@ const COLOURS: [(Ink, &str, &str); 8] = [
 ];
 
 impl Ink {
-    /// The light colour; the style sheet has the dark one.
-    pub fn colour(self) -> RGBColor {
-        let hex = COLOURS.iter().find(|(ink, ..)| *ink == self);
+    /// The light color; the style sheet has the dark one.
+    pub fn color(self) -> RGBColor {
+        let hex = COLORS.iter().find(|(ink, ..)| *ink == self);
         let part =
             |at| hex.and_then(|(_, light, _)| u8::from_str_radix(light.get(at..at + 2)?, 16).ok());
         let [red, green, blue] = [1, 3, 5].map(|at| part(at).unwrap_or_default());
@@ -56,12 +56,12 @@ impl Ink {
 
     /// A line of this width.
     pub fn line(self, width: u32) -> ShapeStyle {
-        ShapeStyle::from(self.colour()).stroke_width(width)
+        ShapeStyle::from(self.color()).stroke_width(width)
     }
 
     /// A filled area.
     pub fn filled(self) -> ShapeStyle {
-        ShapeStyle::from(self.colour()).filled()
+        ShapeStyle::from(self.color()).filled()
     }
 
     /// Text of this size, anchored by `horizontal` and `vertical`.
@@ -69,7 +69,7 @@ impl Ink {
         // The backend divides by 1.24.
         ("sans-serif", 1.24 * f64::from(size))
             .into_font()
-            .color(&self.colour())
+            .color(&self.color())
             .pos(Pos::new(horizontal, vertical))
     }
 }
@@ -94,7 +94,7 @@ pub fn sheet(
     let mut svg = String::new();
     {
         let root = SVGBackend::with_string(&mut svg, (WIDTH, height)).into_drawing_area();
-        root.fill(&Ink::Paper.colour())?;
+        root.fill(&Ink::Paper.color())?;
         let bold = Ink::Text.text(16, HPos::Left, VPos::Top);
         root.draw_text(&words.title, &bold, (16, 12))?;
         let faint = Ink::Faint.text(12, HPos::Left, VPos::Top);
@@ -119,16 +119,16 @@ pub fn sheet(
     ))
 }
 
-/// The dark colours, dashes, the fonts, and the outline of text; for this plot only, since a page may hold several.
+/// The dark colors, dashes, the fonts, and the outline of text; for this plot only, since a page may hold several.
 fn style() -> String {
-    let [(_, light_paper, dark_paper), ..] = COLOURS;
+    let [(_, light_paper, dark_paper), ..] = COLORS;
     let margin =
         |paper: &str| format!(".plot text{{stroke:{paper};stroke-width:3px;paint-order:stroke}}");
     let mut css = String::from(
         ".plot text{font-family:system-ui,-apple-system,\"Segoe UI\",Helvetica,Arial,\"DejaVu Sans\",sans-serif}",
     );
     for (ink, lengths) in [(Ink::Faint, "6 4"), (Ink::CublasLt, "3 3")] {
-        let RGBColor(r, g, b) = ink.colour();
+        let RGBColor(r, g, b) = ink.color();
         let _ = write!(
             css,
             ".plot [stroke=\"#{r:02X}{g:02X}{b:02X}\"]{{stroke-dasharray:{lengths}}}"
@@ -136,7 +136,7 @@ fn style() -> String {
     }
     css += &margin(light_paper);
     css += "@media (prefers-color-scheme:dark){";
-    for (_, from, to) in COLOURS {
+    for (_, from, to) in COLORS {
         let _ = write!(
             css,
             ".plot [fill=\"{from}\"]{{fill:{to}}}.plot [stroke=\"{from}\"]{{stroke:{to}}}"
@@ -179,9 +179,9 @@ mod tests {
     use super::*;
 
     /// Relative luminance of `#RRGGBB` (WCAG 2).
-    fn luminance(colour: &str) -> f64 {
+    fn luminance(color: &str) -> f64 {
         let part = |at: usize| {
-            let value = u8::from_str_radix(&colour[at..at + 2], 16).expect("hexadecimal");
+            let value = u8::from_str_radix(&color[at..at + 2], 16).expect("hexadecimal");
             let value = f64::from(value) / 255.0;
             if value <= 0.04045 {
                 value / 12.92
@@ -194,16 +194,16 @@ mod tests {
 
     #[test]
     fn every_ink_is_legible_on_its_paper() {
-        let [(_, light_paper, dark_paper), ..] = COLOURS;
-        for (ink, light, dark) in COLOURS {
+        let [(_, light_paper, dark_paper), ..] = COLORS;
+        for (ink, light, dark) in COLORS {
             if matches!(ink, Ink::Paper | Ink::Rule) {
                 continue;
             }
-            for (colour, paper) in [(light, light_paper), (dark, dark_paper)] {
-                let mut pair = [luminance(colour), luminance(paper)];
+            for (color, paper) in [(light, light_paper), (dark, dark_paper)] {
+                let mut pair = [luminance(color), luminance(paper)];
                 pair.sort_by(f64::total_cmp);
                 let contrast = (pair[1] + 0.05) / (pair[0] + 0.05);
-                assert!(contrast >= 4.5, "{ink:?} {colour}: {contrast}");
+                assert!(contrast >= 4.5, "{ink:?} {color}: {contrast}");
             }
         }
     }

@@ -75,7 +75,7 @@ fn steadiness<'a>(runs: impl Iterator<Item = &'a Run>) -> String {
     )
 }
 
-/// One series for each architecture, the newest last, in the kernel's colour.
+/// One series for each architecture, the newest last, in the kernel's color.
 fn series<'a>(record: &'a Record, rung: &str) -> Vec<Series<'a>> {
     let benches = record.benches().iter();
     let of_rung = benches.filter(|bench| Record::name_of(&bench.rung) == rung);

@@ -1,11 +1,11 @@
 //! Labels that do not overlap.
 
-/// Moves positions apart until neighbours are at least `gap` from each other, as little as possible (least squares)
+/// Moves positions apart until neighbors are at least `gap` from each other, as little as possible (least squares)
 /// and without reordering; the result has the order of the input.
 pub fn spread(places: &[f64], gap: f64) -> Vec<f64> {
     let mut order: Vec<usize> = (0..places.len()).collect();
     order.sort_by(|a, b| places[*a].total_cmp(&places[*b]));
-    // After subtracting the gaps, positions only need to ascend: neighbours that do not are pooled at their mean.
+    // After subtracting the gaps, positions only need to ascend: neighbors that do not are pooled at their mean.
     let mut pools: Vec<(f64, usize)> = Vec::new(); // the sum, and of how many
     for (rank, &which) in order.iter().enumerate() {
         let mut pool = (places[which] - gap * rank as f64, 1);
@@ -42,7 +42,7 @@ mod tests {
     }
 
     #[test]
-    fn neighbours_keep_their_distance() {
+    fn neighbors_keep_their_distance() {
         let places = [3.0, 90.0, 4.0, 91.0, 4.5, 20.0, 92.0];
         let mut found = spread(&places, 12.0);
         found.sort_by(f64::total_cmp);

@@ -63,7 +63,7 @@ pub struct Arguments {
     /// Show the source line by line, with what each line does to the memory system
     #[arg(long)]
     profile: bool,
-    /// Look for out-of-bounds accesses, races, uninitialised reads and barrier errors
+    /// Look for out-of-bounds accesses, races, uninitialized reads and barrier errors
     #[arg(long)]
     sanitize: bool,
     /// Predict the time on an H200, what limits the kernel, and what its warps wait for; with --device gpu, compare

@@ -67,7 +67,7 @@ fn of_the_book(folder: &Path) -> Vec<PathBuf> {
 }
 
 #[test]
-fn nothing_spills_and_no_wgmma_is_serialised() {
+fn nothing_spills_and_no_wgmma_is_serialized() {
     let Some(ptxas) = tools::locate("ptxas") else {
         let required = std::env::var("GEMM_REQUIRE_PTXAS").is_ok_and(|value| value == "1");
         assert!(!required, "GEMM_REQUIRE_PTXAS=1, but there is no ptxas");

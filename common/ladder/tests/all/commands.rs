@@ -24,7 +24,7 @@ fn diff_shows_what_changed_and_nothing_else() {
         text.starts_with("--- rungs/02_smem/kernel.cu\n+++ rungs/03_padded/kernel.cu\n"),
         "{text}"
     );
-    assert!(!text.contains('\u{1b}'), "colour only on a terminal");
+    assert!(!text.contains('\u{1b}'), "color only on a terminal");
     let same = ladder(&["diff", "2", "2"]);
     assert_eq!((code(&same), same.stdout.len()), (Some(0), 0));
 }

@@ -1,4 +1,4 @@
-// Functors, operators, traits with specialisations, an explicit instance, an alias template.
+// Functors, operators, traits with specializations, an explicit instance, an alias template.
 // cargo ladder emulate: --kernel 'map<Polynomial<2>, float3>' --grid 1 --block 4
 //   --arg 'f32[4,3]=iota' --arg 'f32=1,0.5,2' --arg 4
 // expect 0: 1 1.5 6 10 16.5 27

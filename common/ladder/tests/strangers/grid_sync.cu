@@ -6,7 +6,7 @@
 #include <cstdio>
 namespace cg = cooperative_groups;
 
-__global__ void normalise(const float *in, float *partial, float *out, int n) {
+__global__ void normalize(const float *in, float *partial, float *out, int n) {
     cg::grid_group grid = cg::this_grid();
     __shared__ float sums[64];
     float sum = 0;
@@ -31,6 +31,6 @@ int main() {
     cudaMalloc(&partial, blocks * sizeof(float));
     cudaMalloc(&out, n * sizeof(float));
     void *args[] = {&in, &partial, &out, &n};
-    cudaLaunchCooperativeKernel((void *)normalise, blocks, 64, args, 0, nullptr);
+    cudaLaunchCooperativeKernel((void *)normalize, blocks, 64, args, 0, nullptr);
     printf("%s\n", cudaGetErrorString(cudaDeviceSynchronize()));
 }

@@ -1,5 +1,5 @@
 // Namespaces, constants and helpers in them, of which some are the host's.
-// cargo ladder emulate: --kernel lab::kernels::quantise --grid 2 --block 32
+// cargo ladder emulate: --kernel lab::kernels::quantize --grid 2 --block 32
 //   --arg 'f32[64]=uniform(-2,2)' --arg 'i8[64]=poison' --arg 64
 // expect 1: min -127
 #include <array>
@@ -39,7 +39,7 @@ static_assert(cdiv(33, kWarp) == 2, "two warps");
 static_assert(std::is_same_v<std::string_view::value_type, char>);
 static const __device__ float limits[2] = {-kScale, kScale};
 
-__global__ void quantise(const float *in, std::int8_t *out, int n) {
+__global__ void quantize(const float *in, std::int8_t *out, int n) {
     __shared__ float tile[cdiv(kWarp, 4) * 4];
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     tile[threadIdx.x] = i < n ? in[i] : std::numeric_limits<float>::max();
@@ -51,7 +51,7 @@ __global__ void quantise(const float *in, std::int8_t *out, int n) {
 
 void run(const std::array<float, 64> &values) {
     auto grid = dim3(cdiv(values.size(), kWarp));
-    kernels::quantise<<<grid, kWarp>>>(values.data(), nullptr, values.size());
+    kernels::quantize<<<grid, kWarp>>>(values.data(), nullptr, values.size());
 }
 }  // namespace lab
 

@@ -99,6 +99,6 @@ fn addresses(sheet: Sheet, fragment: &Fragment, name: &str) -> Sheet {
         .grid(grid)
         .note(format!(
             "Rows are 16 bytes, {verb} any 16-byte aligned address each: rows need not be \
-             neighbours."
+             neighbors."
         ))
 }

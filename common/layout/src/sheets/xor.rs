@@ -46,7 +46,7 @@ pub fn xor(size: u32) -> Result<Sheet, SquareError> {
         Sheet::new(format!("XOR from 1 to {size}"), Basis::Computed).fact("is col ^ row", is_xor);
     for square in &squares {
         let rows = square.len() as u32;
-        // One colour for each of the four squares that it is made of.
+        // One color for each of the four squares that it is made of.
         let half = (rows / 2).max(1);
         let cell = |row, unit| {
             let column: u32 = square[row as usize][unit as usize];
@@ -69,7 +69,7 @@ pub fn xor(size: u32) -> Result<Sheet, SquareError> {
             distance if row & distance == 0 => Cell::plain("-"),
             distance => Cell::of("swap", distance),
         };
-        let title = "size in columns of the neighbouring blocks exchanged in each row";
+        let title = "size in columns of the neighboring blocks exchanged in each row";
         sheet = sheet.grid(Grid::by_cell(title, &distances, "row", size, swap));
     }
     Ok(sheet)

@@ -28,13 +28,13 @@ pub struct GridRow {
 pub struct Cell {
     /// Its text.
     pub text: String,
-    /// Cells of one group have one colour in SVG.
+    /// Cells of one group have one color in SVG.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub group: Option<u32>,
 }
 
 impl Cell {
-    /// A cell without a colour.
+    /// A cell without a color.
     pub fn plain(text: impl ToString) -> Self {
         Self {
             text: text.to_string(),
@@ -42,7 +42,7 @@ impl Cell {
         }
     }
 
-    /// A cell in the colour of its group.
+    /// A cell in the color of its group.
     pub fn of(text: impl ToString, group: u32) -> Self {
         Self {
             group: Some(group),

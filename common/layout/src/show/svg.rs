@@ -1,7 +1,7 @@
 //! A sheet as SVG: plain strings, since all it needs is rectangles and text.
 //!
-//! The picture is legible in light and in dark: it paints its own background and follows the reader's colour
-//! scheme. The contrast of every pair of colours is at least 4.5 to 1, which a test computes.
+//! The picture is legible in light and in dark: it paints its own background and follows the reader's color
+//! scheme. The contrast of every pair of colors is at least 4.5 to 1, which a test computes.
 use std::fmt::Write as _;
 
 use html_escape::encode_double_quoted_attribute as escape;
@@ -15,7 +15,7 @@ const BASE: [[&str; 4]; 2] = [
     ["#15191e", "#e6edf3", "#9aa4ae", "#3d444d"],
 ];
 
-/// The groups' colours, behind the text: light, then dark.
+/// The groups' colors, behind the text: light, then dark.
 const GROUPS: [[&str; 8]; 2] = [
     [
         "#cfe3ff", "#ffe1b8", "#cdeccb", "#ffd3d8", "#e4d6fb", "#c8eef0", "#f4e9a8", "#e3e3e3",
@@ -155,8 +155,8 @@ fn style() -> String {
             ".sheet .paper{{fill:{paper}}}.sheet text{{fill:{ink}}}.sheet .faint{{fill:{faint}}}\
              .sheet .cell{{fill:{paper};stroke:{rule}}}"
         );
-        for (group, colour) in GROUPS[i].iter().enumerate() {
-            let _ = write!(css, ".sheet .g{group}{{fill:{colour}}}");
+        for (group, color) in GROUPS[i].iter().enumerate() {
+            let _ = write!(css, ".sheet .g{group}{{fill:{color}}}");
         }
         css
     };
@@ -174,11 +174,10 @@ mod tests {
     use super::*;
 
     /// Relative luminance of `#rrggbb` (WCAG 2, "relative luminance").
-    fn luminance(colour: &str) -> f64 {
+    fn luminance(color: &str) -> f64 {
         let part = |at: usize| {
             let value =
-                f64::from(u8::from_str_radix(&colour[at..at + 2], 16).expect("hexadecimal"))
-                    / 255.0;
+                f64::from(u8::from_str_radix(&color[at..at + 2], 16).expect("hexadecimal")) / 255.0;
             if value <= 0.04045 {
                 value / 12.92
             } else {
@@ -194,18 +193,18 @@ mod tests {
     }
 
     #[test]
-    fn every_colour_is_legible_under_its_ink() {
+    fn every_color_is_legible_under_its_ink() {
         for theme in 0..2 {
             let [paper, ink, faint, _] = BASE[theme];
             assert!(
                 contrast(paper, ink) >= 7.0 && contrast(paper, faint) >= 4.5,
                 "theme {theme}"
             );
-            for colour in GROUPS[theme] {
+            for color in GROUPS[theme] {
                 assert!(
-                    contrast(colour, ink) >= 4.5,
-                    "{colour} under {ink}: {}",
-                    contrast(colour, ink)
+                    contrast(color, ink) >= 4.5,
+                    "{color} under {ink}: {}",
+                    contrast(color, ink)
                 );
             }
         }

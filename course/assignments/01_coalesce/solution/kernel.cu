@@ -1,4 +1,4 @@
-// Assignment 01, coalesce: a thread computes four neighbouring elements of C, straight from global memory.
+// Assignment 01, coalesce: a thread computes four neighboring elements of C, straight from global memory.
 // The counters to watch are sectors: first as few as possible per access, then as few as possible in total.
 // `cargo ladder grade course/assignments/01_coalesce my_kernel.cu`.
 
@@ -43,19 +43,19 @@ __device__ unsigned short float_to_half(float f)
 extern "C" __global__ void __launch_bounds__(THREADS)
 gemm(const unsigned short* A, const unsigned short* B, unsigned short* C, int M, int N, int K)
 {
-    // Which tile? Blocks are numbered down C's columns of tiles, so that neighbours share columns of B.
+    // Which tile? Blocks are numbered down C's columns of tiles, so that neighbors share columns of B.
     const int rowTiles = M / BM;
     const int tileRow = blockIdx.x % rowTiles * BM;
     const int tileCol = blockIdx.x / rowTiles * BN;
 
     //: solution
-    // Where am I? Neighbouring lanes are along a row of C: together they access contiguous memory.
+    // Where am I? Neighboring lanes are along a row of C: together they access contiguous memory.
     const int threadRow = threadIdx.x / ROW_THREADS;
     const int threadCol = threadIdx.x % ROW_THREADS;
     A += (tileRow + threadRow) * K + threadCol;
     B += tileCol + threadCol * TN;
     //: starter
-    //| // Where am I? Your task begins here. As it is, neighbouring lanes are one below the other.
+    //| // Where am I? Your task begins here. As it is, neighboring lanes are one below the other.
     //| const int threadRow = threadIdx.x % BM;
     //| const int threadCol = threadIdx.x / BM;
     //| A += (tileRow + threadRow) * K;

@@ -13,7 +13,7 @@ constexpr int THREADS = 256;
 // What the host must know to launch this kernel: tile, threads, dynamic shared bytes.
 extern "C" __constant__ int transpose_launch[] = {TILE_ROWS, TILE_COLS, THREADS, 0};
 
-static_assert(TILE_ROWS % 32 == 0 && TILE_COLS % 32 == 0, "a warp takes 32 neighbours of a row, or of a column");
+static_assert(TILE_ROWS % 32 == 0 && TILE_COLS % 32 == 0, "a warp takes 32 neighbors of a row, or of a column");
 
 //: solution
 constexpr int WARPS = THREADS / 32;
@@ -47,7 +47,7 @@ transpose(const unsigned short* in, unsigned short* out, int rows, int cols)
     out += tileCol * rows + tileRow;
 
     //: solution
-    // Where am I? A warp copies 32 neighbouring elements at a time, every WARPS-th group of them.
+    // Where am I? A warp copies 32 neighboring elements at a time, every WARPS-th group of them.
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
 
     // Load. Lanes are along a row of the tile.

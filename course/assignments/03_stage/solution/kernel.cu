@@ -79,7 +79,7 @@ gemm(const unsigned short* A, const unsigned short* B, unsigned short* C, int M,
     __shared__ __align__(16) float As[A_FLOATS];      // (BK, BM), transposed: a column of A is a run of floats
     __shared__ __align__(16) float Bs[BK * BN];       // (BK, BN)
 
-    // Which tile? Blocks are numbered down C's columns of tiles, so that neighbours share columns of B.
+    // Which tile? Blocks are numbered down C's columns of tiles, so that neighbors share columns of B.
     const int rowTiles = M / BM;
     const int tileRow = blockIdx.x % rowTiles * BM;
     const int tileCol = blockIdx.x / rowTiles * BN;
@@ -99,7 +99,7 @@ gemm(const unsigned short* A, const unsigned short* B, unsigned short* C, int M,
 
     float acc[TM][TN] = {};
     for (int k0 = 0; k0 < K; k0 += BK) {
-        // Load. Neighbouring lanes load neighbouring chunks of a row of A; the eight stores go to eight rows of As.
+        // Load. Neighboring lanes load neighboring chunks of a row of A; the eight stores go to eight rows of As.
         #pragma unroll
         for (int i = 0; i < BM; i += THREADS / A_CHUNKS) {
             const int row = aRow + i;

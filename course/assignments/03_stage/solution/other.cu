@@ -64,7 +64,7 @@ gemm(const unsigned short* A, const unsigned short* B, unsigned short* C, int M,
     __shared__ __align__(16) float As[BK * BM];       // (BK, BM), transposed: a column of A is a run of floats
     __shared__ __align__(16) float Bs[BK * BN];       // (BK, BN)
 
-    // Which tile? Blocks are numbered down C's columns of tiles, so that neighbours share columns of B.
+    // Which tile? Blocks are numbered down C's columns of tiles, so that neighbors share columns of B.
     const int rowTiles = M / BM;
     const int tileRow = blockIdx.x % rowTiles * BM;
     const int tileCol = blockIdx.x / rowTiles * BN;
@@ -84,7 +84,7 @@ gemm(const unsigned short* A, const unsigned short* B, unsigned short* C, int M,
 
     float acc[TM][TN] = {};
     for (int k0 = 0; k0 < K; k0 += BK) {
-        // Load. Neighbouring lanes load neighbouring chunks of a row of A, which would conflict if they were stored
+        // Load. Neighboring lanes load neighboring chunks of a row of A, which would conflict if they were stored
         // together. So each lane stores its chunks in another order, and those of a row at different times.
         uint4 a[LOADS];
         #pragma unroll

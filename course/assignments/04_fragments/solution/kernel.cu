@@ -52,7 +52,7 @@ __device__ void load_a(unsigned (&a)[4], const unsigned short* tile)
     //: end
 }
 
-// B's, from 32 x 8 elements of its tile: eight loads of 16 bits, since two neighbours along K are in different rows.
+// B's, from 32 x 8 elements of its tile: eight loads of 16 bits, since two neighbors along K are in different rows.
 __device__ void load_b(unsigned (&b)[4], const unsigned short* tile)
 {
     //: solution
@@ -138,7 +138,7 @@ gemm(const unsigned short* A, const unsigned short* B, unsigned short* C, int M,
     __shared__ __align__(128) unsigned short As[BM * LDA];     // (BM, BK), padded
     __shared__ __align__(128) unsigned short Bs[BK * LDB];     // (BK, BN), padded
 
-    // Which tile? Blocks are numbered down C's columns of tiles, so that neighbours share columns of B.
+    // Which tile? Blocks are numbered down C's columns of tiles, so that neighbors share columns of B.
     const int rowTiles = M / BM;
     const int tileRow = blockIdx.x % rowTiles * BM;
     const int tileCol = blockIdx.x / rowTiles * BN;
@@ -196,7 +196,7 @@ gemm(const unsigned short* A, const unsigned short* B, unsigned short* C, int M,
         __syncthreads();
     }
 
-    // Store. C's fragment is laid out like A's: a lane holds two neighbours of a row, and two of the row 8 below.
+    // Store. C's fragment is laid out like A's: a lane holds two neighbors of a row, and two of the row 8 below.
     C += (tileRow + warpRow + lane / 4) * N + tileCol + warpCol + lane % 4 * 2;
     #pragma unroll
     for (int m = 0; m < WM / 16; ++m)

@@ -109,7 +109,7 @@ gemm(const unsigned short* A, const unsigned short* B, unsigned short* C, int M,
     __shared__ __align__(128) unsigned short As[BM * LDA];     // (BM, BK), padded
     __shared__ __align__(128) unsigned short Bs[BK * LDB];     // (BK, BN), padded
 
-    // Which tile? Blocks are numbered down C's columns of tiles, so that neighbours share columns of B.
+    // Which tile? Blocks are numbered down C's columns of tiles, so that neighbors share columns of B.
     const int rowTiles = M / BM;
     const int tileRow = blockIdx.x % rowTiles * BM;
     const int tileCol = blockIdx.x / rowTiles * BN;
@@ -167,7 +167,7 @@ gemm(const unsigned short* A, const unsigned short* B, unsigned short* C, int M,
         __syncthreads();
     }
 
-    // Store. A lane holds two neighbours of a column of C, and two of the column 8 to the right.
+    // Store. A lane holds two neighbors of a column of C, and two of the column 8 to the right.
     C += (tileRow + warpRow + lane % 4 * 2) * N + tileCol + warpCol + lane / 4;
     #pragma unroll
     for (int n = 0; n < WN / 16; ++n)

@@ -85,7 +85,7 @@ gemm(const unsigned short* A, const unsigned short* B, unsigned short* C, int M,
     unsigned short* Bs = tiles + BM * BK;              // (BK, BN)
     unsigned short* Cs = tiles;                        // (BM, BN), after the last use of A and B
 
-    // Which tile? Blocks are numbered down C's columns of tiles, so that neighbours share columns of B.
+    // Which tile? Blocks are numbered down C's columns of tiles, so that neighbors share columns of B.
     const int rowTiles = M / BM;
     const int tileRow = blockIdx.x % rowTiles * BM;
     const int tileCol = blockIdx.x / rowTiles * BN;

@@ -154,7 +154,7 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
     }
     __syncthreads();
 
-    // Which tiles? They are numbered down C's columns of tiles, so that neighbours share columns of B.
+    // Which tiles? They are numbered down C's columns of tiles, so that neighbors share columns of B.
     const int rowTiles = (M + BM - 1) / BM;
     const int tiles = rowTiles * ((N + BN - 1) / BN);
 

@@ -1,4 +1,4 @@
-//! Finds two neighbouring lanes whose accesses to global memory are not contiguous.
+//! Finds two neighboring lanes whose accesses to global memory are not contiguous.
 use std::fmt;
 
 use emulator::{AccessPattern, LANES, global_sectors};

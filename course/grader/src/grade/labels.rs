@@ -129,7 +129,7 @@ impl Products {
     }
 }
 
-/// Neighbouring elements of rows of B: row, first column, and how many.
+/// Neighboring elements of rows of B: row, first column, and how many.
 fn runs(elements: &[Option<Element>]) -> Vec<(u32, u32, usize)> {
     let mut runs: Vec<(u32, u32, usize)> = Vec::new();
     for element in elements {

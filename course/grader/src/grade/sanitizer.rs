@@ -12,13 +12,13 @@ use super::{Complaint, NO_MISTAKE, element, groups};
 /// The most findings shown per launch.
 const SHOWN: usize = 3;
 
-/// The points, all or nothing, and complaints about one launch: the first with a finding other than uninitialised bytes, a public
+/// The points, all or nothing, and complaints about one launch: the first with a finding other than uninitialized bytes, a public
 /// one if possible.
 pub fn judge<'a>(all: &LaunchResults<'a>) -> Judged<'a> {
     let mut judged = Judged::new();
     let launches = all.done.iter();
     let found = launches.filter(|(_, one)| !one.run.findings.is_empty());
-    // A missing wait shows as uninitialised bytes if there is one step along K, and as a race, which says more, if there are several.
+    // A missing wait shows as uninitialized bytes if there is one step along K, and as a race, which says more, if there are several.
     let found = found.min_by_key(|(launch, one)| {
         let findings = one.run.findings.iter();
         (launch.closed, findings.map(order).min() == Some(LAST))
@@ -44,7 +44,7 @@ pub fn judge<'a>(all: &LaunchResults<'a>) -> Judged<'a> {
     let mut findings: Vec<&Finding> = one.run.findings.iter().collect();
     findings.sort_by_key(|finding| order(finding));
     // A read that is too early finds nothing, and the race with the write that comes too late says why.
-    let is_early = |finding: &&Finding| matches!(finding.kind, FindingKind::Uninitialised(_));
+    let is_early = |finding: &&Finding| matches!(finding.kind, FindingKind::Uninitialized(_));
     let has_early = findings.iter().any(is_early);
     let too_early = |finding: &Finding| match &finding.kind {
         FindingKind::Race(conflict) => has_early && reads_first(conflict),
@@ -132,17 +132,17 @@ fn left<'a>(
         .push(Complaint::new(what, hint, "state-left"));
 }
 
-/// The place of reads of uninitialised bytes in [`order`].
+/// The place of reads of uninitialized bytes in [`order`].
 const LAST: u32 = 4;
 
 /// The order in which findings are shown: what ended the launch comes first, since the rest may follow from it; but the wrong
-/// counts that explain a deadlock come before it. Then races; then copies without a wait; last, reads of uninitialised bytes.
+/// counts that explain a deadlock come before it. Then races; then copies without a wait; last, reads of uninitialized bytes.
 fn order(finding: &Finding) -> u32 {
     match &finding.kind {
         FindingKind::TransactionCount(_) | FindingKind::InvalidMbarrier(_) => 0,
         _ if finding.is_fatal() => 1,
         FindingKind::UnfinishedCopy(_) => 3,
-        FindingKind::Uninitialised(_) => LAST,
+        FindingKind::Uninitialized(_) => LAST,
         _ => 2,
     }
 }
@@ -279,12 +279,12 @@ fn advice(finding: &Finding, kind_of: &KindOf) -> (&'static str, &'static str) {
             "misaligned",
             "which power of two is this address a multiple of, and which one does the access need?",
         ),
-        FindingKind::Uninitialised(_) => (
-            "uninitialised",
+        FindingKind::Uninitialized(_) => (
+            "uninitialized",
             "which code should write these bytes: is it missing, too late, or do writer and reader compute different addresses?",
         ),
         FindingKind::UndefinedRegister { .. } => (
-            "uninitialised-variable",
+            "uninitialized-variable",
             "which variable is read here before it is set? An array without `__shared__` belongs to one thread, which has to write all \
              that it reads",
         ),
@@ -383,9 +383,9 @@ fn deadlock(waiting: &[String]) -> &'static str {
 /// What to ask of an mbarrier that is used wrongly, by what the sanitizer says of it.
 fn mbarrier(why: &str) -> &'static str {
     if why.contains("already") {
-        "an mbarrier is initialised once, before its first use: how many threads execute this line, and how often?"
+        "an mbarrier is initialized once, before its first use: how many threads execute this line, and how often?"
     } else if why.contains("there is no mbarrier") {
-        "which line initialises this mbarrier, does it do so for every stage, and does every thread wait until that is done?"
+        "which line initializes this mbarrier, does it do so for every stage, and does every thread wait until that is done?"
     } else if why.contains("has not ended yet") {
         "this arrives again before the phase is complete: do several threads arrive, does one of them arrive twice, or does it not wait \
          until the stage is empty?"
@@ -409,13 +409,13 @@ fn race(
         let both = [location, &conflict.other];
         both.into_iter().filter_map(kind_of).any(is_it)
     };
-    let initialises = |kind: &InstructionKind| matches!(kind, InstructionKind::Mbarrier { .. });
+    let initializes = |kind: &InstructionKind| matches!(kind, InstructionKind::Mbarrier { .. });
     let by_tma = either(|kind| matches!(kind, InstructionKind::BulkCopy { .. }));
     let by_copy = either(|kind| matches!(kind, InstructionKind::AsyncCopy { .. }));
-    if either(initialises) {
+    if either(initializes) {
         return (
             "mbarrier-misuse",
-            "an mbarrier is initialised before any thread, and TMA, uses it: which barrier of the block comes in between?",
+            "an mbarrier is initialized before any thread, and TMA, uses it: which barrier of the block comes in between?",
         );
     }
     if conflict.space == Space::Global && (conflict.access, conflict.other_access) == (Write, Write)

@@ -6,7 +6,7 @@ const KERNELS: [(&str, &str); 11] = [
     ("misaligned", "misaligned_float4"),
     ("race-after-the-copy", "no_barrier_after_the_copy"),
     ("race-before-the-copy", "no_barrier_before_the_next_copy"),
-    ("uninitialised", "copies_half_of_b"),
+    ("uninitialized", "copies_half_of_b"),
     ("cp-async-wait", "does_not_wait_for_its_copies"),
     ("bulk-wait", "does_not_wait_for_tma"),
     ("wgmma-wait", "epilogue_does_not_wait_for_wgmma"),

@@ -139,8 +139,8 @@ fn wrong_values<'a>(
     }
     let findings = &one.run.findings;
     let has_fault = findings.iter().any(emulator::Finding::is_fatal);
-    // Uninitialised bytes may be read because an address is wrong, and the values of C may show which address.
-    let by_address = |kind: &FindingKind| matches!(kind, FindingKind::Uninitialised(_));
+    // Uninitialized bytes may be read because an address is wrong, and the values of C may show which address.
+    let by_address = |kind: &FindingKind| matches!(kind, FindingKind::Uninitialized(_));
     let by_address = findings.iter().all(|finding| by_address(&finding.kind));
     let cause = match (has_fault, by_address) {
         (true, _) => None,

@@ -170,7 +170,7 @@ impl State {
     pub fn update(&mut self, event: Event) -> Vec<Action> {
         match event {
             Event::FileChanged => self.start(),
-            // A cancelled run may already have sent an event.
+            // A canceled run may already have sent an event.
             Event::Reported(run, _) | Event::Failed(run, _) if run != self.run => Vec::new(),
             Event::Reported(_, report) => {
                 self.report(*report);
@@ -339,7 +339,7 @@ pub mod tests {
     }
 
     #[test]
-    fn what_a_cancelled_run_reports_is_not_shown() {
+    fn what_a_canceled_run_reports_is_not_shown() {
         let mut state = begun();
         state.update(Event::FileChanged);
         let late = found(1, reported(Stage::Public, [true; 3], true));

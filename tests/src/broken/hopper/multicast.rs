@@ -89,7 +89,7 @@ pub(super) const ALL: &[Broken] = &[
         name: "does_not_wait_for_its_cluster",
         edits: &[("\\nbarrier.cluster.wait.acquire.aligned;", "")],
         caught: Caught::Sanitizer {
-            says: "of block 1, which is not initialised",
+            says: "of block 1, which is not initialized",
             at: "tma_multicast(s.stage[stage].B",
         },
         ..MULTICAST

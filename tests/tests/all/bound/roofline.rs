@@ -1,4 +1,4 @@
-//! The roofline as an SVG in the style of the book's own drawings: colours by class, no background of its own.
+//! The roofline as an SVG in the style of the book's own drawings: colors by class, no background of its own.
 use std::fmt::Write as _;
 
 /// A kernel.

@@ -204,7 +204,7 @@ impl Warp {
         }
         let Some(number) = block.mbarriers.get(&mbarrier).map(|barrier| barrier.number) else {
             let reason = format!(
-                "a bulk copy names the mbarrier at 0x{mbarrier:x} of block {rank}, which is not initialised"
+                "a bulk copy names the mbarrier at 0x{mbarrier:x} of block {rank}, which is not initialized"
             );
             return Err(cx.invalid_mbarrier(reason, site));
         };

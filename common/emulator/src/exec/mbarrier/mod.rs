@@ -275,5 +275,5 @@ impl Execution<'_> {
 }
 
 fn missing(at: u32) -> String {
-    format!("there is no mbarrier at 0x{at:x}: not initialised, or invalidated")
+    format!("there is no mbarrier at 0x{at:x}: not initialized, or invalidated")
 }

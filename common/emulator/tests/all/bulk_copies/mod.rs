@@ -11,7 +11,7 @@ use common::tma::{Tensor, matrix};
 use common::{Outcome, Setup, threads};
 use emulator::{FindingKind, Swizzle};
 
-/// Thread 0 initialises `bars[0]` and issues a copy of the tile at COORDINATES; all threads wait.
+/// Thread 0 initializes `bars[0]` and issues a copy of the tile at COORDINATES; all threads wait.
 const LOAD: &str = "@%p0 bra READY;
     mbarrier.init.shared::cta.b64 [%bar], 1;
     fence.mbarrier_init.release.cluster;

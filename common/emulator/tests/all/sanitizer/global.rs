@@ -145,7 +145,7 @@ fn within_a_block() {
 
 const BETWEEN_BLOCKS: &[Pair] = &[
     Pair {
-        name: "a neighbouring block's word, as if blocks ran one after the other",
+        name: "a neighboring block's word, as if blocks ran one after the other",
         declarations: "",
         wrong: "st.global.u32 [%d14], %r30; //~ Race reported between Write access
             ld.global.u32 %r1, [%d14+128];
@@ -177,7 +177,7 @@ const BETWEEN_BLOCKS: &[Pair] = &[
             @%p0 st.global.u32 [%out], 1;",
     },
     Pair {
-        name: "neighbouring bytes do not conflict",
+        name: "neighboring bytes do not conflict",
         declarations: "",
         wrong: "cvt.u64.u32 %d0, %r30; add.u64 %d0, %d0, %out;
             st.global.u8 [%d0], %tid;
@@ -188,7 +188,7 @@ const BETWEEN_BLOCKS: &[Pair] = &[
             st.global.u8 [%d0+1024], %r0;",
     },
     Pair {
-        name: "in place, with a neighbour",
+        name: "in place, with a neighbor",
         declarations: "",
         wrong: "add.u32 %r0, %r30, 1; and.b32 %r0, %r0, 127; mul.wide.u32 %d0, %r0, 4; add.u64 %d0, %d0, %out;
             ld.global.u32 %r1, [%d0]; //~ Race reported between Read access

@@ -291,7 +291,7 @@ fn functions_that_are_called_are_traced() {
                 calls!("total_ok", ""),
             ),
             pair(
-                "a deeper call does not initialise the caller's variables",
+                "a deeper call does not initialize the caller's variables",
                 calls!("deepest", " //~ by thread (1,0,0)"),
                 calls!("deepest_ok", ""),
             ),

@@ -491,7 +491,7 @@ impl<'p, 'w, 'a> Declarator<'p, 'w, 'a> {
             self.pointer = true;
             return self.parser.group();
         }
-        // `name<int>(` of a specialisation.
+        // `name<int>(` of a specialization.
         let name = match (name, self.last) {
             (">", Some(last)) => last,
             _ => name,

@@ -33,12 +33,12 @@ pub fn strided(draw: &mut SeededRandom) -> Draft {
     let stride = draw.pick(&[8, 16, 24, 32, 40, 64, 128, 1024]);
     let reason = match stride {
         0..SECTOR => format!(
-            "Neighbours are {stride} bytes apart, less than a sector: of the bytes 0 to {}, no sector is left out.",
+            "Neighbors are {stride} bytes apart, less than a sector: of the bytes 0 to {}, no sector is left out.",
             31 * stride + bytes - 1
         ),
-        _ => format!(
-            "Neighbours are {stride} bytes apart, so no two find theirs in the same sector."
-        ),
+        _ => {
+            format!("Neighbors are {stride} bytes apart, so no two find theirs in the same sector.")
+        }
     };
     Draft {
         story: "lanes at equal distances".into(),
@@ -62,7 +62,7 @@ pub fn rows(draw: &mut SeededRandom) -> Draft {
     };
     let order = match along_rows {
         true => String::new(),
-        false => " That neighbouring lanes are in different rows changes nothing: sectors are counted over the warp.".into(),
+        false => " That neighboring lanes are in different rows changes nothing: sectors are counted over the warp.".into(),
     };
     let part = match wanted {
         0..SECTOR => "a part of one sector".into(),

@@ -4,7 +4,7 @@
 //! | file | accesses |
 //! | --- | --- |
 //! | `strides` | constant strides; columns of tiles, plain and padded |
-//! | `runs` | some neighbouring words in each of several rows: fragments, transposed stores |
+//! | `runs` | some neighboring words in each of several rows: fragments, transposed stores |
 //! | `chunks` | 16 bytes of each row: `ldmatrix`, swizzles right and wrong |
 //! | `shared_words` | lanes that read the same: broadcasts, narrow elements, merged phases |
 //! | `global` | sectors: contiguous, strided, rows of a matrix |

@@ -1,4 +1,4 @@
-//! Some neighbouring words in each of several rows.
+//! Some neighboring words in each of several rows.
 use super::Draft;
 use crate::exam::access::{Op, WarpAccess};
 use crate::exam::formula::{COL, LANE, ROW};
@@ -15,7 +15,7 @@ pub fn fragment(draw: &mut SeededRandom) -> Draft {
         ),
         access: WarpAccess::new(Op::Load, 4, ROW * pitch + COL * 4).at([LANE / run, LANE % run]),
         reason: format!(
-            "The {run} lanes with one `row` want neighbouring words. Rows begin {} words apart: {}.",
+            "The {run} lanes with one `row` want neighboring words. Rows begin {} words apart: {}.",
             pitch / 4,
             meet(runs, run, pitch / 4)
         ),
@@ -41,7 +41,7 @@ pub fn transposed_store(draw: &mut SeededRandom) -> Draft {
         story: format!("{what} of every lane, transposed, into a tile with rows of {pitch} f32"),
         access: WarpAccess::new(Op::Store, 4, (ROW * pitch + COL) * 4).at([row, LANE / runs]),
         reason: format!(
-            "The {run} lanes with one `row` store neighbouring words. The rows that are met begin {} words apart: {}.",
+            "The {run} lanes with one `row` store neighboring words. The rows that are met begin {} words apart: {}.",
             brings * pitch,
             meet(runs, run, brings * pitch)
         ),

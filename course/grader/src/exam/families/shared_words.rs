@@ -7,8 +7,8 @@ use crate::exam::random::SeededRandom;
 /// How lanes are grouped that access the same place.
 #[derive(Clone, Copy)]
 enum Shared {
-    /// This many neighbours.
-    Neighbours(u32),
+    /// This many neighbors.
+    Neighbors(u32),
     /// Lanes this far apart.
     Apart(u32),
 }
@@ -16,7 +16,7 @@ enum Shared {
 impl Shared {
     fn formula(self) -> Formula {
         match self {
-            Self::Neighbours(share) => LANE / share,
+            Self::Neighbors(share) => LANE / share,
             Self::Apart(distance) => LANE % distance,
         }
     }
@@ -24,7 +24,7 @@ impl Shared {
     /// Number of different places among this many lanes, which make up a phase.
     fn places(self, lanes: u32) -> u32 {
         match self {
-            Self::Neighbours(share) => (lanes / share).max(1),
+            Self::Neighbors(share) => (lanes / share).max(1),
             Self::Apart(distance) => distance.min(lanes),
         }
     }
@@ -32,7 +32,7 @@ impl Shared {
     /// Whether each lane accesses the same place as the lane whose number differs in this bit.
     fn with(self, bit: u32) -> bool {
         match self {
-            Self::Neighbours(share) => share > bit,
+            Self::Neighbors(share) => share > bit,
             Self::Apart(distance) => distance <= bit,
         }
     }
@@ -42,7 +42,7 @@ impl Shared {
 pub fn broadcast(draw: &mut SeededRandom) -> Draft {
     let number = draw.pick(&[2, 4, 8, 16]);
     let shared = match draw.below(2) {
-        0 => Shared::Neighbours(number),
+        0 => Shared::Neighbors(number),
         _ => Shared::Apart(number),
     };
     let words = draw.pick(&[1, 2, 4, 8, 16, 32, 33, 64]);
@@ -89,7 +89,7 @@ pub fn narrow(draw: &mut SeededRandom) -> Draft {
                 back => format!("so lane {back} is back at the bank of lane 0"),
             };
             format!(
-                "A bank serves a word in a wavefront, however few of its bytes are wanted. Neighbours are {words} \
+                "A bank serves a word in a wavefront, however few of its bytes are wanted. Neighbors are {words} \
                  word{} apart, {back}.",
                 if words == 1 { "" } else { "s" }
             )
@@ -107,7 +107,7 @@ pub fn narrow(draw: &mut SeededRandom) -> Draft {
 pub fn merged(draw: &mut SeededRandom) -> Draft {
     let bytes = draw.pick(&[8, 16, 16]);
     let shared = match draw.below(2) {
-        0 => Shared::Neighbours(draw.pick(&[2, 4, 8])),
+        0 => Shared::Neighbors(draw.pick(&[2, 4, 8])),
         _ => Shared::Apart(draw.pick(&[2, 4, 8, 16])),
     };
     let units = draw.pick(&[1, 2, 3, 4, 8]);

@@ -41,7 +41,7 @@ fn units_apart(draw: &mut SeededRandom, bytes: u32, units: u32) -> Draft {
              of {bytes} bytes"
         ),
     };
-    let back = back(units, together, "Neighbours are", "lane");
+    let back = back(units, together, "Neighbors are", "lane");
     Draft {
         story: match lanes {
             32 => "lanes at equal distances".into(),

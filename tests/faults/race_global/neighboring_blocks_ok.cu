@@ -1,4 +1,4 @@
-// The correct twin of neighbouring_blocks.cu.
+// The correct twin of neighboring_blocks.cu.
 // cargo ladder emulate: --grid 4 --block 32 --arg u32[256] --arg u32[1]
 extern "C" __global__ void k(unsigned* out, unsigned*)
 {
