@@ -131,7 +131,7 @@
           h("h3", {}, title(isSplit, found)),
           strips(found, end, chosen, `${found.clusters} clusters over ${count(found.longest, "step")}, ${percent(1 - found.busy)} of them idle`, pick),
           ui.facts([["steps to the end", found.longest], ["lost to wave quantization", percent(1 - found.busy)]].concat(found.split ? [["steps of a share", found.share]] : []))))),
-        h("p", { class: "ia-key" }, "A line is a cluster, from left to right its steps. Grey and blue: whole waves. Colored: the tiles of the last wave, a color a tile. ",
+        h("p", { class: "ia-key" }, "A line is a cluster, from left to right its steps. Gray and blue: whole waves. Colored: the tiles of the last wave, a color a tile. ",
           h("span", { class: "wv-sample" }), " idle. How many SMs a card has: NVIDIA's architecture whitepapers of A100 and H100."));
       said.textContent = sides.map(([isSplit, found]) => `${isSplit ? "With stream-K" : "Whole tiles"}, cluster ${chosen}: ${piecesOf(found, chosen)}`).join(" ");
     }

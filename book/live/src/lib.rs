@@ -85,8 +85,11 @@ pub fn answer(request: &[u8]) -> String {
 /// `{"ask": NAME, …}` as a request. With serde's `tag`, the module would be 1% larger.
 fn parsed(request: &[u8]) -> serde_json::Result<Request> {
     let mut fields: serde_json::Map<String, Value> = serde_json::from_slice(request)?;
-    let ask = fields.remove("ask").unwrap_or_default();
-    let ask = ask.as_str().unwrap_or_default();
+    let Some(Value::String(ask)) = fields.remove("ask") else {
+        return Err(serde::de::Error::custom(
+            "`ask` is missing, or is not a string",
+        ));
+    };
     serde_json::from_value(json!({ ask: fields }))
 }
 

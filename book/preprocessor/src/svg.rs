@@ -45,7 +45,7 @@ pub fn inline(text: &str, alt: &str, id: &str) -> Result<String> {
     let text = PROLOGUE.replace(text, "");
     let head = OPENING.find(&text).context("not an SVG")?.as_str();
     let own_name = format!(
-        " style=\"--width:{width}px\" role=\"img\" aria-labeledby=\"{id}-title\">\n<title id=\"{id}-title\">{}</title>",
+        " style=\"--width:{width}px\" role=\"img\" aria-labelledby=\"{id}-title\">\n<title id=\"{id}-title\">{}</title>",
         escape(alt)
     );
     let named = NAME.replace_all(head, "").trim_end_matches('>').to_owned();

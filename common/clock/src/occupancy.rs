@@ -31,7 +31,6 @@ impl Sm {
     /// The limits of a GPU of this compute capability, where a CTA can have this much shared memory.
     pub const fn new(compute_capability: (u32, u32), shared_per_block: u32) -> Self {
         let (threads, blocks) = match compute_capability {
-            (8, 0) | (9 | 10, _) => (2048, 32),
             (8, 9) | (12, _) => (1536, 24),
             (8, _) => (1536, 16),
             _ => (2048, 32),
@@ -47,13 +46,13 @@ impl Sm {
     /// CTAs of `threads` threads with this many registers per thread and this much shared memory.
     pub fn holds(&self, threads: u32, registers: u32, shared_bytes: u32) -> AtMost {
         let warps = threads.div_ceil(32).max(1);
-        // Registers are allocated per warp, in units of 256.
+        // Registers are allocated per warp, in units of 256, and a warp's come from one of the SM's four sub-partitions.
         let of_a_warp = 256 * registers.div_ceil(8).max(1);
         let shared_bytes = (shared_bytes.div_ceil(128))
             .saturating_mul(128)
             .saturating_add(RESERVED);
         let fit = [
-            ("registers", self.registers / of_a_warp / warps),
+            ("registers", 4 * (self.registers / 4 / of_a_warp) / warps),
             ("shared memory", self.shared_bytes / shared_bytes),
             ("threads", self.threads / 32 / warps),
             ("the number of blocks", self.blocks),
@@ -66,7 +65,8 @@ impl Sm {
 
     /// Registers that each of this many threads can have, in the units in which they are allocated.
     pub(crate) fn registers_of(&self, threads: u32) -> u32 {
-        (self.registers / threads.max(1)).min(REGISTERS) / 8 * 8
+        let warps = threads.div_ceil(32).div_ceil(4).max(1);
+        (self.registers / 4 / 32 / warps).min(REGISTERS) / 8 * 8
     }
 }
 
@@ -87,11 +87,14 @@ mod tests {
         assert_eq!(limits(1024, 32, 0), (2, vec!["registers", "threads"]));
         assert_eq!(limits(32, 16, 0), (32, vec!["the number of blocks"]));
         assert_eq!(limits(2048, 255, u32::MAX).0, 0, "not even one");
+        // Five warps of 88 registers fit into each sub-partition, and two of 200.
+        assert_eq!(limits(32, 88, 0), (20, vec!["registers"]));
+        assert_eq!(limits(160, 200, 0), (1, vec!["registers"]));
     }
 
     #[test]
     fn registers_are_shared_out_in_units_of_eight() {
-        let of = [1, 256, 384, 2048].map(|threads| Sm::HOPPER.registers_of(threads));
-        assert_eq!(of, [248, 248, 168, 32]);
+        let of = [1, 256, 288, 384, 2048].map(|threads| Sm::HOPPER.registers_of(threads));
+        assert_eq!(of, [248, 248, 168, 168, 32]);
     }
 }

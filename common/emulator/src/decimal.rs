@@ -9,6 +9,20 @@ pub fn parse_f64(text: &str) -> Option<f64> {
     digit_by_digit(text)
 }
 
+/// A power of ten; one that no `i64` holds is as good as the largest.
+#[cfg(any(test, target_family = "wasm"))]
+fn exponent_of(text: &str) -> Option<i64> {
+    let (negative, digits) = match text.strip_prefix('-') {
+        Some(digits) => (true, digits),
+        None => (false, text.strip_prefix('+').unwrap_or(text)),
+    };
+    if digits.is_empty() || !digits.bytes().all(|digit| digit.is_ascii_digit()) {
+        return None;
+    }
+    let power = digits.parse::<i64>().unwrap_or(i64::MAX);
+    Some(if negative { -power } else { power })
+}
+
 /// Halves or doubles the number, exactly, until its integer part has the 53 bits of a mantissa.
 #[cfg(any(test, target_family = "wasm"))]
 fn digit_by_digit(text: &str) -> Option<f64> {
@@ -18,11 +32,11 @@ fn digit_by_digit(text: &str) -> Option<f64> {
     };
     match unsigned.to_ascii_lowercase().as_str() {
         "inf" | "infinity" => return Some(sign * f64::INFINITY),
-        "nan" => return Some(f64::NAN),
+        "nan" => return Some(f64::NAN.copysign(sign)),
         _ => {}
     }
     let (number, power) = match unsigned.split_once(['e', 'E']) {
-        Some((number, power)) => (number, power.parse::<i64>().ok()?),
+        Some((number, power)) => (number, exponent_of(power)?),
         None => (unsigned, 0),
     };
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
@@ -161,6 +175,9 @@ mod tests {
             "2.2250738585072014e-308",
             "1e-400",
             "1e400",
+            "1e99999999999999999999",
+            "1e-99999999999999999999",
+            "-nan",
             "0e999",
             "179769313486231570000000000000000000000",
         ]

@@ -668,7 +668,7 @@ impl Reduce {
     }
 }
 
-/// `st.async` and `red.async`: each lane's registers to shared memory of the cluster; completion is signalled on an
+/// `st.async` and `red.async`: each lane's registers to shared memory of the cluster; completion is signaled on an
 /// mbarrier of the same block.
 #[derive(Clone, Debug)]
 pub(crate) struct StoreAsync {

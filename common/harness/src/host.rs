@@ -94,7 +94,7 @@ impl Host {
         })
     }
 
-    /// Compiles the kernel and loads it: `kernel.cu` by NVRTC, or else the PTX that was committed with it
+    /// Loads the kernel: its committed PTX while that is current, else what NVRTC makes of `kernel.cu`
     /// (`nvrtcCompileProgram`, `cuModuleLoadData`, `cuModuleGetFunction`).
     ///
     /// # Errors
@@ -412,7 +412,7 @@ impl Host {
 }
 
 /// The host function for any kernel that states its launch, with TMA or without, with a block for each tile or with
-/// persistent blocks. It does what rung 06's does. Kernels of readers and students are launched by it.
+/// persistent blocks. Kernels of readers and students are launched by it.
 ///
 /// # Errors
 /// Those of its steps.

@@ -175,8 +175,8 @@ fn element(row_key: u64, col: u64) -> f16 {
     let sum = (0..4)
         .map(|i| (bits >> (16 * i)) as i32 & 0xffff)
         .sum::<i32>();
-    let centerd = sum - 2 * 0xffff;
-    f16::from_f32_const(centerd as f32 / 32768.0)
+    let centered = sum - 2 * 0xffff;
+    f16::from_f32_const(centered as f32 / 32768.0)
 }
 
 /// One step of splitmix64 (Steele, Lea and Flood 2014): a bijection whose output looks random.

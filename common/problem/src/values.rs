@@ -26,7 +26,7 @@ pub enum Values {
 /// Most elements that A and B may have together for [`Values::Distinct`]: the f16 from 2^-14 to 16, of either sign.
 pub const DISTINCT: u64 = 2 * 18 * 1024;
 
-/// Quiet and signalling NaNs with and without payload, infinities, zeros, and the ends of the subnormals.
+/// Quiet and signaling NaNs with and without payload, infinities, zeros, and the ends of the subnormals.
 const SPECIAL: [u16; 12] = [
     0x7e00, 0xfe00, 0x7c01, 0xfdff, 0x7e5a, 0x7c00, 0xfc00, 0x0000, 0x8000, 0x0001, 0x83ff, 0x03ff,
 ];

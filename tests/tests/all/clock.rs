@@ -98,7 +98,8 @@ struct Kernel {
 
 /// Families, how many of them are predicted, the mean error that has been reached, and the rank correlation.
 const FAMILIES: [(&str, usize, f64, f64); 4] = [
-    ("f32", 10, 0.08, 0.98),
+    // Two, 0.7% apart in their time, change places.
+    ("f32", 10, 0.08, 0.97),
     ("hopper", 12, 0.10, 0.95),
     ("mma_sync", 9, 0.10, 0.96),
     ("strange", 5, 0.28, 0.9),

@@ -68,7 +68,7 @@ impl Record {
         row.expect("a recorded distance").clocks_each
     }
 
-    /// Clocks for each box of TMA, with a ring of so many bytes in flight.
+    /// Clocks for each box of TMA, with a ring of this many bytes in flight.
     fn boxes(&self, blocks: u32, bytes: u32, ring: u32, step: u32) -> f64 {
         let rows = self.rows("tma/one", 32);
         let row = rows.iter().find(|row| {
@@ -367,13 +367,14 @@ fn derived(record: &Record, card: &Card) -> Vec<(&'static str, f64, f64, f64)> {
     ]
 }
 
-/// Clocks per operation if so many SMs each access data of their own that is in the L2.
+/// Clocks per operation if this many SMs each access data of their own in the L2.
 fn of_sms(record: &Record, sms: u32, kernel: &str, threads: u32) -> f64 {
     let rows = record.rows(kernel, threads);
     let row = rows
         .iter()
         .find(|row| row.blocks == sms && row.bytes == 256 << 10);
-    row.expect("a recorded launch on so many SMs").clocks_each
+    row.expect("a recorded launch on this number of SMs")
+        .clocks_each
 }
 
 #[test]

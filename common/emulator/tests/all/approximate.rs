@@ -32,10 +32,10 @@ fn special_values() {
     let inf = f32::INFINITY;
     let nan = f32::from_bits(NAN);
     let tiny = f32::from_bits(1);
-    let signalling = f32::from_bits(0xff80_0001);
+    let signaling = f32::from_bits(0xff80_0001);
     is(
         "rcp.approx.ftz.f32",
-        &[0.0, -0.0, tiny, -tiny, inf, -inf, signalling, 0.5],
+        &[0.0, -0.0, tiny, -tiny, inf, -inf, signaling, 0.5],
         &[inf, -inf, inf, -inf, 0.0, -0.0, nan, 2.0],
     );
     // 2^-127 is subnormal.

@@ -185,7 +185,7 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
     }
     ensure!(
         !lines.is_empty(),
-        "{} has no times of these rungs at these sizes: `cargo ladder clock --recorded` shows which it has",
+        "{} has no times of these rungs at these sizes: its bench.csv lists those that it has",
         folder.display()
     );
     anstream::print!("{}", table(&lines));

@@ -9,7 +9,7 @@ use super::values::{self, HIDDEN, PUBLIC};
 use super::{Complaint, Grade, RubricItem, mechanism, profile, sanitizer, warnings};
 use crate::submission::harmless;
 
-/// A judgement: the fraction of the points that is left, reasons, and complaints.
+/// A judgment: the fraction of the points that is left, reasons, and complaints.
 #[derive(Default)]
 pub struct Judged<'a> {
     pub credit: f64,
@@ -295,7 +295,7 @@ impl Grade {
     }
 }
 
-/// The judgement of a kernel that is not launched.
+/// The judgment of a kernel that is not launched.
 fn nothing(
     grade: &mut Grade,
     rubric: &Rubric,

@@ -19,8 +19,8 @@ const ELEMENT: u32 = 2;
 /// Counted in the matrix products of each warp that reads or waits; the worst warp counts. A warp that only copies
 /// multiplies nothing, and its copies are seen by the warps that read them. But no tile counts for more steps than
 /// there are tiles in flight together: for a warp that waits for each of its copies, that is one. Launches with at most
-/// two steps do not count, because they are all prologue; nor does [`Class::Deep`], because bounds include a prologue's part
-/// in the average over a few steps.
+/// two steps do not count, because they are all prologue; nor does [`Class::Deep`], because the limits were chosen for few
+/// steps, where the prologue lowers the average.
 pub fn copies_ahead<'a>(measure: &Measure, all: &LaunchResults<'a>, judged: &mut Judged<'a>) {
     for (launch, one) in right(all) {
         let [rows, columns, steps] = launch.tiles(all.rubric);

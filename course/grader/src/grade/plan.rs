@@ -113,9 +113,8 @@ pub fn public(rubric: &Rubric, tile: usize) -> Result<Vec<PlannedLaunch>> {
 }
 
 /// The other launches: every tile once, a large size, many tiles, and a large K. The secret and the student decide which
-/// numbers are multiplied and how far M, N and K are from whole tiles. What a kernel can distinguish without the numbers,
-/// they change within bounds between which a kernel has no reason to behave differently, so that its points do not depend on
-/// them. Without a secret, the launches are disclosed, since anyone can compute them.
+/// numbers are multiplied and how far M, N and K are from whole tiles. Tiles and steps are the same for every student, except
+/// for the grids of many tiles, which vary only within ranges in which a kernel has no reason to behave differently. Without a secret, the launches are disclosed, since anyone can compute them.
 pub fn others(rubric: &Rubric, secret: Option<&[u8]>, student: &str) -> Vec<PlannedLaunch> {
     let draw = Draw {
         parts: [
@@ -174,9 +173,22 @@ const LARGE_STEPS: u32 = 5;
 const WIDE: [(u32, u32); 5] = [(7, 29), (7, 31), (9, 23), (11, 19), (13, 17)];
 const TALL: [(u32, u32); 5] = [(18, 12), (20, 10), (22, 10), (26, 8), (28, 8)];
 
-/// What the two K of [`Class::Deep`] exceed: a power of two, and every public K.
+/// The K of [`Class::Deep`] with odd steps exceeds this power of two.
 const LARGE_K: u32 = 1024;
+/// The K with even steps exceeds this, and every public K.
 const EVEN_K: u32 = 640;
+
+/// Of the first element of A, then of B: whether it is negative, and its last bit. For [`Class::Large`], the two of
+/// [`Class::Deep`] and the three grids of [`Class::Many`]: each bit, and whether signs or last bits are equal, occurs in both
+/// forms.
+const FIRST_BITS: [[u32; 4]; 6] = [
+    [0, 0, 0, 1],
+    [1, 1, 1, 0],
+    [0, 1, 1, 1],
+    [1, 0, 0, 0],
+    [0, 0, 1, 1],
+    [1, 1, 0, 0],
+];
 
 /// SMs of the emulated card, an H100.
 pub const SMS: u32 = 132;
@@ -221,10 +233,15 @@ impl Draw<'_> {
         number_of(&self.parts, number, what)
     }
 
-    /// The seed of a launch. The first elements of A and B are positive or negative, and their last bits 0 or 1, as the launch's
-    /// number says, so that a kernel that is right only for some of them is wrong for everybody.
-    fn seed(&self, number: u32, values: Values) -> u64 {
-        let wanted = [number & 1, number >> 1 & 1, !number & 1, !number >> 1 & 1];
+    /// The seed of a launch, whose first elements have the [`FIRST_BITS`] of its class, so that a kernel that is right only for
+    /// some of them is wrong for everybody.
+    fn seed(&self, number: u32, class: Class, values: Values) -> u64 {
+        let wanted = match class {
+            Class::Large => FIRST_BITS[0],
+            Class::Deep { odd } => FIRST_BITS[1 + usize::from(odd)],
+            Class::Many(grid) => FIRST_BITS[3 + grid as usize],
+            _ => return self.number(number << 8, "seed") | 1,
+        };
         let tries = (0..MOST_TRIES).map(|attempt| {
             // 0 is the public seed.
             self.number(number << 8 | attempt, "seed") | 1
@@ -249,7 +266,7 @@ impl Draw<'_> {
         let (size, values) = match class {
             Class::EveryTile => (fitting(rubric.tile[tile], tile), Values::Distinct),
             Class::Public | Class::Timed | Class::Large => {
-                // One less than a few whole tiles, so that no side is a multiple of anything. More tiles than in any
+                // Up to 15 less than a few whole tiles, and no multiple of a tile. More tiles than in any
                 // public size; many steps along K are left to [`Class::Deep`].
                 // A kernel that moves words must be shown all 65,536 of them.
                 let tiles = |tile: u32| match rubric.task {
@@ -272,9 +289,14 @@ impl Draw<'_> {
                 };
                 let is_second = rubric.task == AssignmentKind::Gemm && grid == Grid::Tall;
                 let whole = if is_second { k } else { 0 };
+                // TMA kernels see M itself, and N rounded up to 8: to them, too, both are equal.
+                let (less_m, less_n) = match grid {
+                    Grid::Square if m.min(n) > 8 => (8, 8),
+                    _ => (odd("odd m", m), odd("odd n", n)),
+                };
                 let size = Size {
-                    m: rows * m - odd("odd m", m),
-                    n: columns * n - odd("odd n", n),
+                    m: rows * m - less_m,
+                    n: columns * n - less_n,
                     // One product alone may be too small for f16, and then no kernel would be right.
                     k: whole + k.saturating_sub(odd("odd k", k / 2)).max(1),
                 };
@@ -312,7 +334,7 @@ impl Draw<'_> {
             on: TrialLaunch {
                 size,
                 values,
-                seed: self.seed(number, values),
+                seed: self.seed(number, class, values),
                 // The same for everybody: what the sanitizer finds may depend on it.
                 schedule: u64::from(number) << 1 | 1,
             },
@@ -332,7 +354,7 @@ fn square(TileVariant { m, n, .. }: TileVariant) -> (u32, u32) {
 }
 
 /// A size of one or two tiles in each direction and two to four steps along K, as far as there are enough distinct numbers:
-/// with an odd or even number of steps by turns, as many tiles as possible, and more rows than columns if they differ.
+/// the tiles of a rubric have an odd and an even number of steps alternately, as many tiles as possible, and more rows than columns if they differ.
 fn fitting(tile: TileVariant, number: usize) -> Size {
     let TileVariant { m, n, k, .. } = tile;
     let sides = [(2, 2), (2, 1), (1, 2), (1, 1)].into_iter();
@@ -471,13 +493,7 @@ mod tests {
                 for (name, is_it) in kinds {
                     let kind = |launch: &&PlannedLaunch| {
                         let tiles = launch.tiles(&rubric);
-                        let tile = rubric.tile[launch.tile];
-                        let whole = Size {
-                            m: tiles[0] as u32 * tile.m,
-                            n: tiles[1] as u32 * tile.n,
-                            k: 0,
-                        };
-                        is_it(tiles, whole)
+                        is_it(tiles, launch.on.size)
                     };
                     let count = all.iter().filter(kind).count();
                     assert!(
@@ -520,14 +536,23 @@ mod tests {
                 .filter(|launch| launch.on.values == Values::Random);
             let bits = random.map(|launch| first_bits(launch.on.seed, Values::Random));
             let bits: Vec<_> = bits.map(|bits| bits.expect("numbers")).collect();
+            let both = |is_it: &dyn Fn(&[u32; 4]) -> bool| {
+                let count = bits.iter().filter(|bits| is_it(bits)).count();
+                (1..bits.len()).contains(&count)
+            };
             for bit in 0..4 {
-                let ones = bits.iter().filter(|bits| bits[bit] == 1).count();
-                assert!((1..bits.len()).contains(&ones), "{student}: {bits:?}");
+                assert!(both(&|bits| bits[bit] == 1), "{student}: {bits:?}");
+            }
+            for bit in 0..2 {
+                assert!(
+                    both(&|bits| bits[bit] == bits[bit + 2]),
+                    "{student}: {bits:?}"
+                );
             }
         }
     }
 
-    /// A kernel sees M, N and K as whole tiles. Except for the grids of many tiles, which count only for values, these are the
+    /// Except for the grids of many tiles, which count only for values, tiles and steps are the
     /// same for everybody, so that counters are, too.
     #[test]
     fn students_differ_in_numbers_and_not_in_what_is_measured() {
@@ -540,6 +565,12 @@ mod tests {
                     .collect()
             };
             assert_eq!(measured("ada"), measured("bob"), "{folder}");
+            let of = |student| others(&rubric, Some(b"s"), student);
+            let differ = |is_it: fn(&PlannedLaunch, &PlannedLaunch) -> bool| {
+                of("ada").iter().zip(&of("bob")).any(|(a, b)| is_it(a, b))
+            };
+            assert!(differ(|a, b| a.on.seed != b.on.seed), "{folder}");
+            assert!(differ(|a, b| a.on.size != b.on.size), "{folder}");
         }
     }
 

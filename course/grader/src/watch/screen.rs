@@ -302,7 +302,7 @@ fn tiles(state: &State, page: &mut Page) {
         page.text(tone, &format!("{}: {words}", launch.name));
     }
     if report.launches.iter().all(|launch| launch.right.is_none()) {
-        // Such as the compiler's messages.
+        // Nothing was launched: the complaints, such as the compiler's messages, are all there is to show.
         complaints(report, page);
     }
     if report.stage == Stage::Public {

@@ -59,7 +59,7 @@ impl Execution<'_> {
             self.report(FindingKind::UnfinishedCopy(reason), by.site);
             let barriers = self.block_of(rank).map(|block| &mut block.mbarriers);
             let barrier = barriers.and_then(|barriers| barriers.get_mut(&transfer.mbarrier));
-            // The mbarrier would have been signalled: do not report a wrong count as well.
+            // The mbarrier would have been signaled: do not report a wrong count as well.
             return match barrier.map(|barrier| barrier.transact(-i64::from(bytes))) {
                 Some(Err(_)) => Err(Fatal),
                 _ => Ok(()),
