@@ -67,7 +67,7 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
         );
     }
     anstream::println!(
-        "{}: runs in this folder and those below now compile kernel.cu themselves",
+        "{}: programs in this folder and those below now compile a kernel.cu that was changed, and kernels of yours",
         "done".green()
     );
     Ok(true)
