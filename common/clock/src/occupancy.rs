@@ -12,6 +12,8 @@ pub struct Sm {
 
 /// The system reserves 1 KiB of shared memory per CTA.
 const RESERVED: u32 = 1024;
+/// Each has a part of the registers, and a warp's come from one of them.
+const SUB_PARTITIONS: u32 = 4;
 /// The maximum number of registers per thread.
 const REGISTERS: u32 = 255;
 
@@ -46,13 +48,16 @@ impl Sm {
     /// CTAs of `threads` threads with this many registers per thread and this much shared memory.
     pub fn holds(&self, threads: u32, registers: u32, shared_bytes: u32) -> AtMost {
         let warps = threads.div_ceil(32).max(1);
-        // Registers are allocated per warp, in units of 256, and a warp's come from one of the SM's four sub-partitions.
+        // Registers are allocated per warp, in units of 256.
         let of_a_warp = 256 * registers.div_ceil(8).max(1);
         let shared_bytes = (shared_bytes.div_ceil(128))
             .saturating_mul(128)
             .saturating_add(RESERVED);
         let fit = [
-            ("registers", 4 * (self.registers / 4 / of_a_warp) / warps),
+            (
+                "registers",
+                self.registers / SUB_PARTITIONS / of_a_warp * SUB_PARTITIONS / warps,
+            ),
             ("shared memory", self.shared_bytes / shared_bytes),
             ("threads", self.threads / 32 / warps),
             ("the number of blocks", self.blocks),
@@ -65,8 +70,8 @@ impl Sm {
 
     /// Registers that each of this many threads can have, in the units in which they are allocated.
     pub(crate) fn registers_of(&self, threads: u32) -> u32 {
-        let warps = threads.div_ceil(32).div_ceil(4).max(1);
-        (self.registers / 4 / 32 / warps).min(REGISTERS) / 8 * 8
+        let warps = threads.div_ceil(32).div_ceil(SUB_PARTITIONS).max(1);
+        (self.registers / SUB_PARTITIONS / 32 / warps).min(REGISTERS) / 8 * 8
     }
 }
 
@@ -93,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn registers_are_shared_out_in_units_of_eight() {
+    fn registers_are_allocated_in_units_of_eight() {
         let of = [1, 256, 288, 384, 2048].map(|threads| Sm::HOPPER.registers_of(threads));
         assert_eq!(of, [248, 248, 168, 168, 32]);
     }

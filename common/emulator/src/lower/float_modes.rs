@@ -52,7 +52,7 @@ fn compute<const OP: u8, const ROUNDING: u8, const FTZ: bool, const SAT: bool>(v
     modal(v, OP, Rounding::from_u8(ROUNDING), FTZ, SAT)
 }
 
-/// One copy: 112 of them were 7% of what LLVM has to compile for this crate.
+/// One copy for all operations and modes, since LLVM would spend long on one for each.
 #[inline(never)]
 fn modal(v: [u64; 3], op: u8, rounding: Rounding, ftz: bool, sat: bool) -> u64 {
     let [a, b, c] = operands(v, ftz);

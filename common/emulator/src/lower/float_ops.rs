@@ -224,7 +224,7 @@ pub(super) fn float16(name: &str, ty: Type, instr: &Instr) -> Option<Scalar> {
     })
 }
 
-/// `v.map(widen)`, compiled once and not for each operation.
+/// The same as `v.map(widen)`, but compiled once, not for each operation.
 fn each([a, b, c]: [u64; 3], widen: fn(u64) -> f64) -> [f64; 3] {
     [widen(a), widen(b), widen(c)]
 }

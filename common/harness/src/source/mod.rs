@@ -66,10 +66,10 @@ impl std::fmt::Display for Origin {
 pub type Compiler = std::result::Result<Nvrtc, GpuError>;
 
 /// The committed PTX while it is current, else what this compiler makes of the source.
-fn of_folder(
+fn of_folder<C: Compile>(
     folder: &str,
     kernel: &KernelFile,
-    compiler: impl FnOnce() -> Compiler,
+    compiler: impl FnOnce() -> std::result::Result<C, GpuError>,
 ) -> Result<Source> {
     let Err(mismatch) = ptx_file::check(kernel) else {
         return Ok(as_committed(folder, kernel));
@@ -187,7 +187,7 @@ impl KernelFile<'_> {
     }
 }
 
-fn compile_committed(folder: &str, kernel: &KernelFile, nvrtc: &Nvrtc) -> Result<String> {
+fn compile_committed(folder: &str, kernel: &KernelFile, nvrtc: &dyn Compile) -> Result<String> {
     compile_text(
         nvrtc,
         kernel.source,
@@ -397,10 +397,8 @@ mod tests {
         };
         let ptx = &ptx_file::text(&kernel, include_str!("../testdata/tiny.ptx"));
         let kernel = KernelFile { ptx, ..kernel };
-        let found = of_folder("rungs/00_tiny", &kernel, || {
-            unreachable!("no compiler is needed")
-        })
-        .expect("current");
+        let unused = || -> Compiler { unreachable!("no compiler is needed") };
+        let found = of_folder("rungs/00_tiny", &kernel, unused).expect("current");
         assert_eq!(found.origin, Origin::Committed("NVRTC 13.0.88".into()));
 
         let changed = kernel.source.replace("BM = 8", "BM = 16");
@@ -408,6 +406,9 @@ mod tests {
             source: &changed,
             ..kernel
         };
+        let found = of_folder("rungs/00_tiny", &kernel, || Ok(Echo { refuses: false }));
+        let found = found.expect("compiled");
+        assert!(matches!(found.origin, Origin::Nvrtc(_)) && found.ptx.contains("BM = 16"));
         let error = of_folder("rungs/00_tiny", &kernel, none).expect_err("stale");
         assert!(matches!(error, Error::StalePtx { .. }));
         assert!(

@@ -145,6 +145,7 @@ impl<'a> LaunchResults<'a> {
         launch.label(self.rubric)
     }
 }
+
 /// Compiles the kernel for each tile that is launched, or complains.
 pub fn trials(
     rubric: &Rubric,
@@ -165,6 +166,7 @@ pub fn trials(
     }
     Ok(Ok(trials))
 }
+
 /// The macros of a part and a tile.
 pub fn macros_of(rubric: &Rubric, part: &Part, tile: usize) -> Vec<String> {
     let TileVariant { m, n, k, .. } = rubric.tile[tile];
