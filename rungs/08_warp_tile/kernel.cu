@@ -21,7 +21,6 @@ constexpr int A_ROWS = THREADS / A_CHUNKS, B_ROWS = THREADS / B_CHUNKS;    // ro
 constexpr int A_COPIES = BM / A_ROWS, COPIES = A_COPIES + BK / B_ROWS * (BN / PANEL);    // per thread and stage
 constexpr int STAGE = (BM * BK + BK * BN) * 2;         // bytes of a stage: A's tile, then B's
 constexpr int STEPS = (BK / 16) * (WN / 16);           // a step multiplies 16 columns of B, for 16 of K
-constexpr int COPIES_PER_STEP = (COPIES + STEPS - 2) / (STEPS - 1);    // started per step; none in the last step
 constexpr int GROUP = 8;                               // rows of tiles that are computed together
 
 // What the host must know to launch this kernel: tile, threads, dynamic shared bytes, blocks per cluster. It pads
@@ -134,14 +133,15 @@ gemm(const unsigned short* A, const unsigned short* B, unsigned short* C, int M,
     auto multiply = [&](int stage, bool copies, bool more) {
         #pragma unroll
         for (int step = 0; step < STEPS; ++step) {
-            const int now = step % 2, n = step % (WN / 16), next = (step + 1) % STEPS;
+            const int now = step % 2, n = step % (WN / 16), k = step / (WN / 16), next = (step + 1) % STEPS;
             const int nextN = next % (WN / 16), nextK = next / (WN / 16), nextStage = (stage + !next) % STAGES;
             if (next == 0 && more)
                 wait();
             if (next != 0 || more)
                 readB(now ^ 1, nextStage, nextN, nextK);
+            // A's copies in the second step of the first 16 of K, B's in the second step of the next.
             #pragma unroll
-            for (int copy = step * COPIES_PER_STEP; copies && copy < min(COPIES, (step + 1) * COPIES_PER_STEP); ++copy)
+            for (int copy = k * A_COPIES; copies && n == 1 && copy < (k == 0 ? A_COPIES : COPIES); ++copy)
                 load((stage + STAGES - 1) % STAGES, copy);
             if (step == STEPS - 2)
                 commit();

@@ -40,7 +40,7 @@ struct Shared {
 // persistent blocks per SM, which compute one tile after the other.
 extern "C" __constant__ int gemm_launch[] = {BM, BN, BK, THREADS, sizeof(Shared), CLUSTER, 1};
 // The box that TMA copies at a time, of A, B and C: columns, rows, bytes of the swizzle.
-extern "C" __constant__ int gemm_boxes[] = {BK, BM, 128, PANEL, BK, 128, PANEL, WM, 128};
+extern "C" __constant__ int gemm_boxes[] = {BK, BM, 128, PANEL, BK, 128, PANEL, 16, 128};
 
 static_assert(BK == PANEL, "a row of A's tile is as wide as the swizzle");
 static_assert(BM % WM == 0 && CONSUMERS <= 3 && (BN == 64 || BN == 128 || BN == 256), "hopper.cuh has a wgmma for these tiles");
@@ -127,17 +127,18 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
             const int row = warp * 16 + lane % 16, chunk = n * 2 + lane / 16;
             stmatrix(&Cs[row * PANEL + (chunk ^ (row & 7)) * CHUNK], done + panel * PANEL / 4 + n * 4);
         }
+        // Each warp stores its own 16 rows, and waits for no other warp.
         fence_proxy_async();
-        named_barrier(warpgroup, 128);
-        if (thread == 0)
-            tma_store(C, doneTile.column + panel * PANEL, doneTile.row + consumer * WM, Cs);
+        __syncwarp();
+        if (lane == 0)
+            tma_store(C, doneTile.column + panel * PANEL, doneTile.row + consumer * WM + warp * 16, Cs + warp * 16 * PANEL);
     };
 
     // Stores all panels at once, `apart` elements from each other in shared memory.
     auto store_tile = [&](unsigned short* Cs, int apart) {
-        if (thread == 0)
+        if (lane == 0)
             tma_store_wait<0>();
-        named_barrier(warpgroup, 128);
+        named_barrier(warpgroup, 128);                 // where A was, other warps may still multiply
         #pragma unroll
         for (int p = 0; p < PANELS; ++p)
             store_panel(p, Cs + p * apart);
@@ -171,9 +172,9 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
                 tile = tile_of(number, M, N);
             while (STORE_BEHIND && panel < PANELS && (k0 > 0 || k0 + BK >= K)) {
                 unsigned short* Cs = s.C[consumer][panel % 2];
-                if (thread == 0)
+                if (lane == 0)
                     tma_store_wait<1>();
-                named_barrier(warpgroup, 128);
+                __syncwarp();
                 #pragma unroll
                 for (int p = 0; p < PANELS; ++p)
                     if (p == panel)
@@ -198,6 +199,6 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
     // Nothing more is loaded: the last tile is stored through this consumer's rows of A, a panel in each stage.
     if (STORE_BEHIND && panel < PANELS)
         store_tile(&s.stage[0].A[consumer * WM * BK], sizeof(Stage) / 2);
-    if (thread == 0)
+    if (lane == 0)
         tma_store_wait<0>();
 }

@@ -21,8 +21,7 @@ __device__ void wgmma_tn(float (&c)[64], unsigned long long a, unsigned long lon
                  "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {" NAMES() NAMES(1) NAMES(2) NAMES(3) NAMES(4)
                  NAMES(5) "%60, %61, %62, %63}, %64, %65, p, 1, 1, 0, 0;}"
                  : FLOATS(), FLOATS(1), FLOATS(2), FLOATS(3), FLOATS(4), FLOATS(5), "+f"(c[60]), "+f"(c[61]),
-                   "+f"(c[62]), "+f"(c[63])
-                 : "l"(a), "l"(b), "r"(accumulate));
+                   "+f"(c[62]), "+f"(c[63]) : "l"(a), "l"(b), "r"(accumulate));
 }
 
 // N = 256.
@@ -34,8 +33,7 @@ __device__ void wgmma_tn(float (&c)[128], unsigned long long a, unsigned long lo
                  "%120, %121, %122, %123, %124, %125, %126, %127}, %128, %129, p, 1, 1, 0, 0;}"
                  : FLOATS(), FLOATS(1), FLOATS(2), FLOATS(3), FLOATS(4), FLOATS(5), FLOATS(6), FLOATS(7), FLOATS(8),
                    FLOATS(9), FLOATS(10), FLOATS(11), "+f"(c[120]), "+f"(c[121]), "+f"(c[122]), "+f"(c[123]),
-                   "+f"(c[124]), "+f"(c[125]), "+f"(c[126]), "+f"(c[127])
-                 : "l"(a), "l"(b), "r"(accumulate));
+                   "+f"(c[124]), "+f"(c[125]), "+f"(c[126]), "+f"(c[127]) : "l"(a), "l"(b), "r"(accumulate));
 }
 
 __device__ unsigned float2_to_bf162(float low, float high)
@@ -60,6 +58,7 @@ constexpr int CHUNK = 8;                               // elements in 16 bytes: 
 constexpr int PANEL = 64;                              // columns in 128 bytes: the width of the swizzle
 constexpr int PANELS = BN / PANEL;                     // of C
 constexpr bool STORE_BEHIND = PANELS > 2;              // the steps of a smaller tile are too short, so it is stored at once
+constexpr int AHEAD = 4;                               // steps that are prefetched to L2; more would delay the first
 constexpr int GROUP = 8;                               // rows of clusters that are computed together
 __device__ unsigned arrivals;                          // at the grid's barrier; 0 between launches
 
@@ -82,7 +81,7 @@ struct Shared {
 // blocks per SM, and whether the last tiles are split.
 extern "C" __constant__ int gemm_launch[] = {BM, BN, BK, THREADS, sizeof(Shared), CLUSTER, 1, STORE_BEHIND};
 // The box that TMA copies at a time, of A, B and C: columns, rows, bytes of the swizzle.
-extern "C" __constant__ int gemm_boxes[] = {BK, BM, 128, BK, BN / CLUSTER, 128, PANEL, WM, 128};
+extern "C" __constant__ int gemm_boxes[] = {BK, BM, 128, BK, BN / CLUSTER, 128, PANEL, 16, 128};
 
 static_assert(BK == PANEL, "a row of A's or B's tile is as wide as the swizzle");
 static_assert(BM % WM == 0 && CONSUMERS <= 3 && (BN == 64 || BN == 128 || BN == 256), "there is a wgmma for these tiles");
@@ -122,8 +121,7 @@ struct Work {
 
     __device__ bool next()
     {
-        number += clusters;
-        if (number < whole || !STORE_BEHIND)
+        if ((number += clusters) < whole || !STORE_BEHIND)
             return number < whole;
         number = whole + at / steps, from = at % steps;
         to = min(steps, from + end - at), at += to - from;
@@ -162,7 +160,7 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
     else
         __syncthreads();
 
-    const int cluster = blockIdx.x / CLUSTER, rank = blockIdx.x % CLUSTER;
+    const int cluster = blockIdx.x / CLUSTER, rank = blockIdx.x % CLUSTER, half = rank * (BN / CLUSTER);
     const int tiles = (M + BM * CLUSTER - 1) / (BM * CLUSTER) * ((N + BN - 1) / BN);    // of clusters
     Work work(tiles, K);
     int stage = 0, phase = 0;
@@ -173,21 +171,24 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
         if (CONSUMERS > 1)
             setmaxnreg_dec<32>();
         if (thread == 0) {
-            // Until the previous launch ends, prefetch to L2. Blocks of a row share A: column i prefetches A's step i; B likewise.
-            const Tile own = tile_of(cluster, M, N);
-            tma_prefetch(A, own.column / BN * BK, own.row);
-            tma_prefetch(B, own.row / (BM * CLUSTER) * BK, own.column + rank * (BN / CLUSTER));
+            // Until the previous launch ends, prefetch the first steps to L2. Blocks of a row share A: column i prefetches A's step i; B likewise.
+            Tile tile = tile_of(cluster, M, N);
+            if (tile.column < AHEAD * BN)
+                tma_prefetch(A, tile.column / BN * BK, tile.row);
+            if (tile.row < AHEAD * BM * CLUSTER)
+                tma_prefetch(B, tile.row / (BM * CLUSTER) * BK, tile.column + half);
             wait_for_previous_launch();                // it may have written A or B
             while (work.next()) {
-                grid_barrier(arrivals, rank, work.number, work.whole, work.clusters);
-                const Tile tile = tile_of(work.number, M, N);
+                if (work.number != cluster) {
+                    grid_barrier(arrivals, rank, work.number, work.whole, work.clusters);
+                    tile = tile_of(work.number, M, N);
+                }
                 for (int k0 = work.from * BK; k0 < work.to * BK; k0 += BK) {
                     mbarrier_wait(&s.empty[stage], phase ^ 1);
                     mbarrier_expect(&s.full[stage], sizeof(Stage));
                     tma_load(s.stage[stage].A, A, k0, tile.row, &s.full[stage]);
-                    const int first = rank * (BN / CLUSTER);    // row of B: the other block loads the other half
-                    tma_multicast(&s.stage[stage].B[first * BK], B, k0, tile.column + first, &s.full[stage],
-                                  (1 << CLUSTER) - 1);
+                    tma_multicast(&s.stage[stage].B[half * BK], B, k0, tile.column + half, &s.full[stage],
+                                  (1 << CLUSTER) - 1);    // the other block loads the other half
                     advance();
                 }
             }
@@ -213,17 +214,18 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
             const int row = warp * 16 + lane % 16, chunk = n * 2 + lane / 16;
             stmatrix(&Cs[row * PANEL + (chunk ^ (row & 7)) * CHUNK], done + panel * PANEL / 4 + n * 4);
         }
+        // Each warp stores its own 16 rows, and waits for no other warp.
         fence_proxy_async();
-        named_barrier(warpgroup, 128);
-        if (thread == 0)
-            tma_store(C, doneTile.column + panel * PANEL, doneTile.row + consumer * WM, Cs);
+        __syncwarp();
+        if (lane == 0)
+            tma_store(C, doneTile.column + panel * PANEL, doneTile.row + consumer * WM + warp * 16, Cs + warp * 16 * PANEL);
     };
 
     // Stores all panels at once, `apart` elements from each other in shared memory.
     auto store_tile = [&](unsigned short* Cs, int apart) {
-        if (thread == 0)
+        if (lane == 0)
             tma_store_wait<0>();
-        named_barrier(warpgroup, 128);
+        named_barrier(warpgroup, 128);                 // where A was, other warps may still multiply
         #pragma unroll
         for (int p = 0; p < PANELS; ++p)
             store_panel(p, Cs + p * apart);
@@ -256,6 +258,7 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
 
     while (work.next()) {
         int previous = -1;                             // the stage whose wgmmas may still be in flight
+        #pragma unroll 1
         for (int step = work.from; step < work.to; ++step) {
             mbarrier_wait(&s.full[stage], phase);
 
@@ -277,13 +280,11 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
 
             // Meanwhile, store a panel of the previous tile, through two buffers, one of which TMA may still be reading.
             // Not in the first step, so that the second is issued early; in the last step, all remaining panels.
-            if (step == work.from)
-                tile = tile_of(work.number, M, N);
             while (STORE_BEHIND && panel < PANELS && (step > work.from || step + 1 == work.to)) {
                 unsigned short* Cs = s.C[consumer][panel % 2];
-                if (thread == 0)
+                if (lane == 0)
                     tma_store_wait<1>();
-                named_barrier(warpgroup, 128);
+                __syncwarp();
                 #pragma unroll
                 for (int p = 0; p < PANELS; ++p)
                     if (p == panel)
@@ -293,6 +294,7 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
                     break;
             }
         }
+        tile = tile_of(work.number, M, N);             // while the last steps are in flight
         wgmma_wait<0>();
         if (thread < CLUSTER)
             mbarrier_arrive(&s.empty[previous], thread);
@@ -310,6 +312,6 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
     // Nothing more is loaded: the last tile is stored through this consumer's rows of A, a panel in each stage.
     if (STORE_BEHIND && panel < PANELS)
         store_tile(&s.stage[0].A[consumer * WM * BK], sizeof(Stage) / 2);
-    if (thread == 0)
+    if (lane == 0)
         tma_store_wait<0>();
 }

@@ -73,8 +73,8 @@ pub(super) const ALL: &[Broken] = &[
         name: "puts_a_panel_before_the_barrier",
         edits: &[
             (
-                "                named_barrier(warpgroup, 128);\n                #pragma unroll\n                for (int p = 0; p < PANELS; ++p)\n                    if (p == panel)\n                        store_panel(p, Cs);\n",
-                "                #pragma unroll\n                for (int p = 0; p < PANELS; ++p)\n                    if (p == panel)\n                        store_panel(p, Cs);\n                named_barrier(warpgroup, 128);\n",
+                "                __syncwarp();\n                #pragma unroll\n                for (int p = 0; p < PANELS; ++p)\n                    if (p == panel)\n                        store_panel(p, Cs);\n",
+                "                #pragma unroll\n                for (int p = 0; p < PANELS; ++p)\n                    if (p == panel)\n                        store_panel(p, Cs);\n                __syncwarp();\n",
             ),
             FEW_BLOCKS,
         ],
@@ -137,8 +137,8 @@ pub(super) const ALL: &[Broken] = &[
         name: "exits_before_the_last_tile_has_been_read",
         size: "256x256x64",
         edits: &[(
-            "    if (thread == 0)\n        tma_store_wait<0>();\n}",
-            "    if (thread == 0)\n        tma_store_wait<PANELS>();\n}",
+            "    if (lane == 0)\n        tma_store_wait<0>();\n}",
+            "    if (lane == 0)\n        tma_store_wait<PANELS>();\n}",
         )],
         caught: Caught::Sanitizer {
             says: "Unfinished bulk copy",

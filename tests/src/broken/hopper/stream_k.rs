@@ -85,7 +85,7 @@ pub(super) const ALL: &[Broken] = &[
         size: "256x1024x64",
         edits: &[
             (
-                "tma_store_wait<0>();\n        named_barrier(warpgroup, 128);\n",
+                "tma_store_wait<0>();\n        named_barrier(warpgroup, 128);",
                 "tma_store_wait<0>();\n",
             ),
             FEW_BLOCKS,
