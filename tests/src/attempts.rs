@@ -1,4 +1,5 @@
-//! The patches in `results/attempts/`: each turns a rung's kernel into an attempt of `results/attempts.md`.
+//! The patches in `results/attempts/`: each turns a rung's kernel into an attempt of `results/attempts.md`. Rungs change
+//! when an attempt is kept; a patch that was measured before begins with `On OTHER.patch:`, which restores the rung as it was.
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -20,7 +21,7 @@ pub struct Attempt {
 /// All attempts, sorted by name.
 ///
 /// # Errors
-/// If a patch cannot be read, or does not apply to the rung that it names.
+/// If a patch cannot be read, or does not apply to the kernel that it names.
 pub fn all() -> Result<Vec<Attempt>> {
     let patches = files(&root().join("results/attempts"), ".patch");
     let applied = |path: &PathBuf| {
@@ -32,15 +33,21 @@ pub fn all() -> Result<Vec<Attempt>> {
 }
 
 impl Attempt {
-    fn new(name: &str, patch: &str) -> Result<Self> {
-        let patch = diffy::Patch::from_str(patch)?;
+    fn new(name: &str, text: &str) -> Result<Self> {
+        let patch = parse(text)?;
         let file = patch.original().and_then(|file| file.strip_prefix("a/"));
-        let file = file.context("a patch begins with `--- a/rungs/NN_name/kernel.cu`")?;
+        let file = file.context("`--- a/rungs/NN_name/kernel.cu` is missing")?;
         let rung = file
             .strip_prefix("rungs/")
             .and_then(|file| file.strip_suffix("/kernel.cu"))
             .with_context(|| format!("{file} is not the kernel of a rung"))?;
-        let kernel = fs::read_to_string(root().join(file)).with_context(|| file.to_owned())?;
+        let mut kernel = fs::read_to_string(root().join(file)).with_context(|| file.to_owned())?;
+        let base = text.lines().next().and_then(|line| line.strip_prefix("On "));
+        if let Some(base) = base.and_then(|line| line.strip_suffix(':')) {
+            let path = root().join("results/attempts").join(base);
+            let text = fs::read_to_string(path).with_context(|| base.to_owned())?;
+            kernel = diffy::apply(&kernel, &parse(&text)?).with_context(|| base.to_owned())?;
+        }
         Ok(Self {
             name: name.into(),
             rung: rung.into(),
@@ -59,4 +66,10 @@ impl Attempt {
         fs::write(&path, &self.source)?;
         Ok(path)
     }
+}
+
+/// The patch behind its first line, if that is text.
+fn parse(text: &str) -> Result<diffy::Patch<'_, str>> {
+    let start = text.find("--- a/").context("it has no `--- a/` line")?;
+    Ok(diffy::Patch::from_str(&text[start..])?)
 }
