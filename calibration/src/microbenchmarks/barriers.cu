@@ -26,6 +26,57 @@ KERNEL(mbarrier_cta, "mbarrier.arrive.shared::cta.b64 _, [%0];", "mbarrier.try_w
 KERNEL(mbarrier_cluster, "mbarrier.arrive.release.cluster.shared::cta.b64 _, [%0];",
        "mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64")
 
+// The same, where the arriving warp first counts to `step`: does the waiting one wake up at once, or poll?
+__device__ float count_to(unsigned step, float f)
+{
+    #pragma unroll 1
+    for (unsigned i = 0; i < step; ++i)
+        asm volatile("fma.rn.f32 %0, %0, %0, %0;" : "+f"(f));
+    return f;
+}
+#define ARRIVE_LATE(name, wait)                                                                      \
+extern "C" __global__ void name(PARAMETERS)                                                          \
+{                                                                                                    \
+    __shared__ __align__(8) u64 barriers[2];                                                         \
+    const unsigned first = (unsigned)__cvta_generic_to_shared(barriers), warp = threadIdx.x / 32;    \
+    if (threadIdx.x < 2)                                                                             \
+        asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" :: "r"(first + 8 * threadIdx.x) : "memory"); \
+    float f = 0;                                                                                     \
+    __syncthreads();                                                                                 \
+    const long long start = clock64();                                                               \
+    if (threadIdx.x % 32 == 0)                                                                       \
+        for (unsigned n = 0; n < times; ++n) {                                                       \
+            const unsigned barrier = first + n % 2 * 8;                                              \
+            if (n % 2 == warp) {                                                                     \
+                f = count_to(step, f);                                                                \
+                asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" :: "r"(barrier) : "memory"); \
+            } else                                                                                   \
+                asm volatile("{.reg .pred done;\nagain: " wait " done, [%0], %1;\n@!done bra again;}" \
+                             :: "r"(barrier), "r"(n / 2 % 2) : "memory");                            \
+        }                                                                                            \
+    finish(result, sink, start, times, __float_as_uint(f));                                                           \
+}
+ARRIVE_LATE(mbarrier_late, "mbarrier.try_wait.parity.shared::cta.b64")
+ARRIVE_LATE(mbarrier_late_polled, "mbarrier.test_wait.parity.shared::cta.b64")
+
+// One thread arrives, which completes the phase, and waits for it at once: the time until an arrival has been performed.
+extern "C" __global__ void mbarrier_own(PARAMETERS)
+{
+    __shared__ __align__(8) u64 barrier;
+    const unsigned at = (unsigned)__cvta_generic_to_shared(&barrier);
+    if (threadIdx.x == 0)
+        asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" :: "r"(at) : "memory");
+    __syncthreads();
+    const long long start = clock64();
+    if (threadIdx.x == 0)
+        #pragma unroll 1
+        for (unsigned n = 0; n < times; ++n)
+            asm volatile("{.reg .pred done;\nmbarrier.arrive.shared::cta.b64 _, [%0];\n"
+                         "again: mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n@!done bra again;}"
+                         :: "r"(at), "r"(n % 2) : "memory");
+    finish(result, sink, start, times, 0);
+}
+
 // Lane 0 of each warp arrives at an mbarrier of its own, so that each arrival completes a phase; no thread waits.
 extern "C" __global__ void mbarrier_arrive(PARAMETERS)
 {

@@ -16,3 +16,14 @@ __device__ void finish(u64* result, unsigned* sink, long long start, u64 operati
     }
     sink[blockIdx.x * blockDim.x + threadIdx.x] = value;
 }
+
+// The same, with the clocks of one warp alone: number `nth` of the first scheduler.
+__device__ void finish_warp(u64* result, unsigned* sink, long long start, u64 operations, unsigned nth, unsigned value)
+{
+    const long long end = clock64();
+    if (threadIdx.x == nth * 128) {
+        result[2 * blockIdx.x] = end - start;
+        result[2 * blockIdx.x + 1] = operations;
+    }
+    sink[blockIdx.x * blockDim.x + threadIdx.x] = value;
+}

@@ -45,6 +45,10 @@ const INSTRUCTIONS: &[&str] = &[
     "fma_f16x2",
     "widen",
     "f16_to_f32_and_back",
+    "fma_f64",
+    "f32_to_s32_and_back",
+    "uniform_add_xor",
+    "uniform_imad",
     "mufu_ex2",
     "mufu_rsqrt",
     "ffma_beside_imad",
@@ -57,6 +61,7 @@ const INSTRUCTIONS: &[&str] = &[
     "ffma_beside_shf",
     "imad_beside_shf",
     "shfl",
+    "redux",
     "isetp_vote",
     "ldc",
     "bar_sync",
@@ -75,6 +80,7 @@ const SHARED: &[(&str, u32)] = &[
     ("ldmatrix_x1", 16),
     ("ldmatrix_x2", 16),
     ("ldmatrix_x4", 16),
+    ("ld_b32_beside_shfl", 4),
     ("atom_add", 4),
     ("st_b32", 4),
     ("st_b128", 16),
@@ -136,16 +142,40 @@ fn one(file: &'static str, kernel: &str) -> Experiment {
     }
 }
 
-fn instructions() -> impl Iterator<Item = Experiment> {
-    INSTRUCTIONS.iter().flat_map(|kernel| {
+fn instructions() -> Vec<Experiment> {
+    let chains = INSTRUCTIONS.iter().flat_map(|kernel| {
         THREADS.map(|threads| Experiment {
             threads,
             ..one("instructions", kernel)
         })
+    });
+    let code = [128, 512, 2048, 8192].into_iter().flat_map(|turns| {
+        let settings = [(1, 32), (132, 32), (1, 512)].into_iter();
+        settings.flat_map(move |(blocks, threads)| {
+            [1, 2, 10].map(|times| Experiment {
+                blocks,
+                threads,
+                times,
+                ..one("instructions", &format!("code_{turns}"))
+            })
+        })
+    });
+    chains
+        .chain(code)
+        .chain(turns("instructions", "turns_ffma"))
+        .collect()
+}
+
+/// Four warps on each scheduler: how long does each take?
+fn turns(file: &'static str, kernel: &'static str) -> impl Iterator<Item = Experiment> {
+    (0..4).map(move |step| Experiment {
+        threads: 512,
+        step,
+        ..one(file, kernel)
     })
 }
 
-fn shared() -> impl Iterator<Item = Experiment> {
+fn shared() -> Vec<Experiment> {
     let steps = |bytes: u32| {
         [0, 4, 8, 16, 32, 64, 128]
             .into_iter()
@@ -154,22 +184,35 @@ fn shared() -> impl Iterator<Item = Experiment> {
     let settings = SHARED
         .iter()
         .flat_map(move |&(kernel, bytes)| steps(bytes).map(move |step| (kernel, step)));
-    settings.flat_map(|(kernel, step)| {
+    let accesses = settings.flat_map(|(kernel, step)| {
         THREADS.map(|threads| Experiment {
             threads,
             step,
             ..one("shared", kernel)
         })
-    })
+    });
+    // One to four warps of the first scheduler, or one or two warps of each.
+    let bursts = [2, 4, 6, 8, 10, 12, 16, 24, 32, 40]
+        .into_iter()
+        .flat_map(|count| {
+            let settings = [(32, 1), (256, 1), (384, 1), (512, 1), (128, 4), (256, 4)];
+            settings.map(|(threads, step)| Experiment {
+                threads,
+                step,
+                ..one("shared", &format!("burst_{count}"))
+            })
+        });
+    accesses.chain(bursts).collect()
 }
 
 fn mma_sync() -> impl Iterator<Item = Experiment> {
-    MMA_SYNC.iter().flat_map(|kernel| {
+    let chains = MMA_SYNC.iter().flat_map(|kernel| {
         THREADS.map(|threads| Experiment {
             threads,
             ..one("mma_sync", kernel)
         })
-    })
+    });
+    chains.chain(turns("mma_sync", "turns"))
 }
 
 fn wgmma() -> impl Iterator<Item = Experiment> {
@@ -201,6 +244,19 @@ fn memory() -> Vec<Experiment> {
                 ..one("memory", kernel)
             });
         }
+    }
+    // As many as the L1 or the L2 may hold.
+    for (kernel, bytes) in [128, 192, 208, 224, 240, 256]
+        .map(|kib| ("chase_ca", kib * KIB))
+        .into_iter()
+        .chain([24, 28, 40, 48, 56, 64].map(|mib| ("chase_cg", mib * MIB)))
+    {
+        all.push(Experiment {
+            threads: 1,
+            bytes,
+            times: bytes / 128,
+            ..one("memory", kernel)
+        });
     }
     // More lines than L2 holds, so that none is left from the previous launch.
     all.push(Experiment {
@@ -277,6 +333,28 @@ fn memory() -> Vec<Experiment> {
             }
         }
     }
+    // Bytes of a lane, and lanes of a row.
+    for (lane, lanes) in [
+        (4, 4),
+        (4, 8),
+        (4, 32),
+        (8, 4),
+        (8, 8),
+        (16, 1),
+        (16, 2),
+        (16, 8),
+    ] {
+        for blocks in [1, 66, 132] {
+            all.push(Experiment {
+                blocks,
+                threads: 512,
+                bytes: 256,
+                step: lanes,
+                times: 200,
+                ..one("memory", &format!("row_stores_{lane}"))
+            });
+        }
+    }
     all
 }
 
@@ -324,6 +402,30 @@ fn tma() -> Vec<Experiment> {
             });
         }
     }
+    for kernel in ["prefetched", "two_maps"] {
+        for times in [1, 2] {
+            for blocks in [1, 132] {
+                all.push(Experiment {
+                    blocks,
+                    shared: 2 * 64 * 128,
+                    bytes: 64 * 128,
+                    pitch: 8192,
+                    times,
+                    ..one("tma", kernel)
+                });
+            }
+        }
+    }
+    // Ten blocks on an SM, one after the other, of which the first has a new tensor map.
+    all.push(Experiment {
+        blocks: 1320,
+        shared: 200 * KIB,
+        bytes: 25 * KIB,
+        pitch: 8192,
+        times: 1,
+        ..one("tma", "one")
+    });
+    all.extend(small_copies());
     all.extend(shared_boxes());
     all.extend(tiles());
     for blocks in [1, 132] {
@@ -341,6 +443,33 @@ fn tma() -> Vec<Experiment> {
         }
     }
     all.retain(|experiment| experiment.shared <= 224 * KIB);
+    all
+}
+
+/// Boxes of one to eight rows, and bulk copies of a few bytes: how many requests does TMA accept?
+fn small_copies() -> Vec<Experiment> {
+    let setting = |kernel: &str, bytes, threads, blocks| Experiment {
+        blocks,
+        threads,
+        shared: 32 * KIB,
+        bytes,
+        step: u32::from(kernel != "small_boxes"),
+        pitch: 128,
+        times: 300,
+        ..one("tma", kernel)
+    };
+    let mut all = Vec::new();
+    for threads in [32, 128, 512, 1024] {
+        all.push(setting("small_boxes", 128, threads, 1));
+        for blocks in [1, 132] {
+            all.push(setting("bulk_copies", 16, threads, blocks));
+        }
+    }
+    for bytes in [256, 512, 1024] {
+        all.push(setting("small_boxes", bytes, 128, 1));
+    }
+    all.push(setting("small_boxes", 1024, 128, 132));
+    all.push(setting("bulk_copies", 128, 128, 1));
     all
 }
 
@@ -436,6 +565,7 @@ fn barriers() -> Vec<Experiment> {
     let of_a_block = [
         ("mbarrier_cta", 64),
         ("mbarrier_cluster", 64),
+        ("mbarrier_own", 32),
         ("mbarrier_arrive", 32),
         ("mbarrier_arrive", 128),
         ("mbarrier_arrive", 512),
@@ -461,6 +591,14 @@ fn barriers() -> Vec<Experiment> {
         }
     };
     let mut all: Vec<_> = of_a_block.into_iter().map(blocks(1)).collect();
+    for kernel in ["mbarrier_late", "mbarrier_late_polled"] {
+        all.extend((0..24).map(|step| Experiment {
+            threads: 64,
+            step,
+            times: 1000,
+            ..one("barriers", kernel)
+        }));
+    }
     all.extend(of_a_cluster.into_iter().map(blocks(2)));
     all
 }
@@ -515,9 +653,32 @@ fn launches() -> Vec<Experiment> {
                     shared,
                     ..one("launches", "nothing")
                 });
+                if shared == 0 && blocks <= 132 {
+                    for kernel in ["nothing_but_a_load", "nothing_but_a_store"] {
+                        all.push(Experiment {
+                            blocks,
+                            threads,
+                            ..one("launches", kernel)
+                        });
+                    }
+                }
             }
         }
     }
+    for blocks in [1, 132] {
+        all.push(Experiment {
+            blocks,
+            threads: 128,
+            ..one("launches", "first_load")
+        });
+    }
+    all.push(Experiment {
+        blocks: 5 * 1000,
+        threads: 128,
+        shared: 50 * KIB,
+        step: 2_000,
+        ..one("launches", "clusters")
+    });
     for threads in [128, 384] {
         all.push(Experiment {
             blocks: 8 * 132,

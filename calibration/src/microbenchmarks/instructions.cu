@@ -3,14 +3,16 @@
 constexpr int CHAIN = 32;                              // turns of the chain in one turn of the loop
 
 // The first four words of `data` are operands that the compiler does not know. x differs from lane to lane, so that
-// the compiler does not move the chain to uniform registers. `step` and `bytes` are not used.
+// the compiler does not move the chain to uniform registers.
 #define KERNEL(name, instructions, text, ...)                                                        \
 extern "C" __global__ void name(PARAMETERS)                                                          \
 {                                                                                                    \
     unsigned x = data[0] + threadIdx.x, y = data[1], z = data[2], w = data[3];                       \
     float f = __uint_as_float(y), g = __uint_as_float(z);                                            \
+    double d = f, e = g;                                                                             \
     u64 p = x;                                                                                       \
-    (void)w; (void)g;                                                                                \
+    unsigned u = bytes;                                                                              \
+    (void)w; (void)g; (void)e;                                                                      \
     __syncthreads();                                                                                 \
     const long long start = clock64();                                                               \
     _Pragma("unroll 1")                                                                              \
@@ -18,7 +20,7 @@ extern "C" __global__ void name(PARAMETERS)                                     
         _Pragma("unroll")                                                                            \
         for (int i = 0; i < CHAIN; ++i)                                                              \
             asm volatile(text __VA_ARGS__);                                                          \
-    finish(result, sink, start, (u64)times * CHAIN * instructions, x ^ y ^ (unsigned)p ^ (unsigned)(p >> 32) ^ __float_as_uint(f)); \
+    finish(result, sink, start, (u64)times * CHAIN * instructions, x ^ y ^ u ^ (unsigned)p ^ (unsigned)(p >> 32) ^ __float_as_uint(f) ^ (unsigned)d); \
 }
 
 // ---- integers ----
@@ -44,6 +46,13 @@ KERNEL(mufu_ex2, 1, "ex2.approx.ftz.f32 %0, %0;", : "+f"(f))
 // A square root, so that the chain does not fold: two reciprocals cancel.
 KERNEL(mufu_rsqrt, 1, "rsqrt.approx.ftz.f32 %0, %0;", : "+f"(f))
 
+// ---- f64, conversions, and one result for the whole warp ----
+KERNEL(fma_f64, 1, "fma.rn.f64 %0, %0, %1, %1;", : "+d"(d) : "d"(e))
+KERNEL(f32_to_s32_and_back, 2, "{.reg .s32 whole;\ncvt.rni.s32.f32 whole, %0;\ncvt.rn.f32.s32 %0, whole;}", : "+f"(f))
+// `step` and `bytes` are the same in all threads, so ptxas computes with uniform registers: UIADD3 and ULOP3, UIMAD.
+KERNEL(uniform_add_xor, 2, "add.u32 %0, %0, 77;\nxor.b32 %0, %0, 1234567;", : "+r"(u))
+KERNEL(uniform_imad, 1, "mad.lo.u32 %0, %0, %1, %2;", : "+r"(u) : "r"(step), "r"(bytes))
+
 // ---- two independent kinds: do their pipes overlap? ----
 KERNEL(ffma_beside_imad, 2, "fma.rn.f32 %0, %0, %2, %2;\nmad.lo.s32 %1, %1, %3, %3;", : "+f"(f), "+r"(x) : "f"(g), "r"(z))
 KERNEL(two_ffma_beside_imad, 3, "fma.rn.f32 %0, %0, %2, %2;\nfma.rn.f32 %0, %0, %2, %2;\nmad.lo.s32 %1, %1, %3, %3;", : "+f"(f), "+r"(x) : "f"(g), "r"(z))
@@ -58,6 +67,7 @@ KERNEL(imad_beside_shf, 2, "mad.lo.s32 %0, %0, %2, %2;\nshf.l.wrap.b32 %1, %1, %
 // ---- among the lanes of a warp ----
 // The distance changes with each turn, so that no two shuffles cancel.
 KERNEL(shfl, 1, "shfl.sync.up.b32 %0, %0, %1, 0, 0xffffffff;", : "+r"(x) : "r"(i + 1))
+KERNEL(redux, 1, "redux.sync.add.s32 %0, %0, 0xffffffff;", : "+r"(x))
 KERNEL(isetp_vote, 2, "{.reg .pred p;\nsetp.ne.u32 p, %0, %1;\nvote.sync.ballot.b32 %0, p, 0xffffffff;}", : "+r"(x) : "r"(y))
 
 // ---- constants ----
@@ -76,6 +86,43 @@ extern "C" __global__ void ldc(PARAMETERS)
         for (int i = 0; i < CHAIN; ++i)
             at = *(const unsigned*)((const char*)zeros + at);
     finish(result, sink, start, (u64)times * CHAIN, at);
+}
+
+// ---- from a cache or not ----
+// A launch's first pass over straight-line code, and later ones: an operation is an FFMA, with 16 bytes of code.
+template <int TURNS>
+__device__ void code(PARAMETERS)
+{
+    float f[4] = {}, g = __uint_as_float(data[1]);
+    __syncthreads();
+    const long long start = clock64();
+    #pragma unroll 1
+    for (unsigned n = 0; n < times; ++n)
+        #pragma unroll
+        for (int i = 0; i < TURNS; ++i)
+            asm volatile("fma.rn.f32 %0, %0, %1, %1;" : "+f"(f[i % 4]) : "f"(g));
+    finish(result, sink, start, (u64)times * TURNS, __float_as_uint(f[0] + f[1] + f[2] + f[3]));
+}
+#define CODE(turns) extern "C" __global__ void code_##turns(PARAMETERS) { code<turns>(result, sink, data, bytes, step, times); }
+CODE(128)
+CODE(512)
+CODE(2048)
+CODE(8192)
+
+// ---- which warp goes first ----
+// All warps execute independent FFMA. The clocks are those of warp `step` of the first scheduler: warps 0, 4, 8 ... of the block
+// have the same scheduler.
+extern "C" __global__ void turns_ffma(PARAMETERS)
+{
+    float f[8] = {}, g = __uint_as_float(data[1]);
+    __syncthreads();
+    const long long start = clock64();
+    #pragma unroll 1
+    for (unsigned n = 0; n < times; ++n)
+        #pragma unroll
+        for (int i = 0; i < 8 * CHAIN; ++i)
+            asm volatile("fma.rn.f32 %0, %0, %1, %1;" : "+f"(f[i % 8]) : "f"(g));
+    finish_warp(result, sink, start, (u64)times * 8 * CHAIN, step, __float_as_uint(f[0] + f[1] + f[2] + f[3] + f[4] + f[5] + f[6] + f[7]));
 }
 
 // ---- ordering ----

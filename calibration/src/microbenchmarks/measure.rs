@@ -1,5 +1,5 @@
 //! Runs the experiments on a GPU, one after the other.
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context as _, Result, bail, ensure};
 use gpu::{
@@ -143,6 +143,10 @@ fn data_bytes(experiment: &Experiment) -> u64 {
             u64::from(experiment.blocks) * u64::from(experiment.bytes)
         }
         "throttled" => u64::from(experiment.bytes),
+        "memory" if experiment.kernel.starts_with("row_stores") => {
+            let tiles = STORED_PITCH / u64::from(experiment.bytes);
+            u64::from(experiment.blocks).div_ceil(tiles) * 512 * STORED_PITCH
+        }
         "memory" => u64::from(parts) * u64::from(experiment.bytes),
         _ => 16,
     }
@@ -150,10 +154,12 @@ fn data_bytes(experiment: &Experiment) -> u64 {
 
 /// Rows of a block's part of the matrix in `tma.cu`.
 const ROWS: u64 = 1024;
+/// Bytes of a row of the matrix that `row_stores` writes.
+const STORED_PITCH: u64 = 8192;
 
 /// Words that a block writes to `result`.
 fn words(experiment: &Experiment) -> usize {
-    let writes_sm = matches!(experiment.kernel.as_str(), "spin" | "starts");
+    let writes_sm = matches!(experiment.kernel.as_str(), "spin" | "starts" | "clusters");
     if writes_sm || experiment.file == "throttled" {
         3
     } else {
@@ -186,9 +192,10 @@ fn run(gpu: &Context, module: &Module, experiment: &Experiment) -> Result<Option
         .map(|word| u64::from_le_bytes(*word))
         .collect();
     let (clocks, operations) = match experiment.kernel.as_str() {
-        "nothing" => (0, 1),
+        kernel if kernel.starts_with("nothing") => (0, 1),
         "spin" => (gap(&words), 1),
         "starts" => (lag(&words), 1),
+        "clusters" => (gpcs(&words), 1),
         _ if experiment.file == "throttled" => (words[0], words[1]),
         _ => (median(words.iter().step_by(2).copied()), words[1]),
     };
@@ -232,9 +239,15 @@ fn launch(
         "tma" => Some(map(gpu, buffers[2], experiment)?),
         _ => None,
     };
+    let maps = if experiment.kernel == "two_maps" {
+        2
+    } else {
+        1
+    };
     let numbers = [experiment.bytes, experiment.step, experiment.times].map(KernelArg::U32);
     let map = map.iter().map(|map| KernelArg::Bytes(map));
-    let arguments: Vec<_> = map
+    let arguments: Vec<_> = (0..maps)
+        .flat_map(|_| map.clone())
         .chain(buffers.map(KernelArg::Buffer))
         .chain(numbers)
         .collect();
@@ -248,12 +261,12 @@ fn launch(
     let timing = Timing {
         rounds: if slow { 1 } else { 5 },
         warmup: if slow { 0 } else { 2 },
-        launches_per_sample: if experiment.kernel == "nothing" {
+        launches_per_sample: if experiment.kernel.starts_with("nothing") {
             100
         } else {
             1
         },
-        graph: experiment.kernel == "nothing",
+        graph: experiment.kernel.starts_with("nothing"),
         ..Timing::default()
     };
     Ok(alternate(gpu, &[contestant], &timing)?[0].median())
@@ -266,7 +279,7 @@ fn map(gpu: &Context, data: &Buffer, experiment: &Experiment) -> Result<[u8; 128
         element: Element::F16,
         dimensions: &[pitch / 2, data_bytes(experiment) / pitch],
         strides: &[pitch],
-        tile: &[64, experiment.bytes / 128],
+        tile: &[64, (experiment.bytes / 128).max(1)],
         element_strides: &[],
         swizzle: Swizzle::B128,
         fill: Fill::default(),
@@ -333,6 +346,27 @@ fn lag(words: &[u64]) -> u64 {
         pairs.collect::<Vec<_>>()
     });
     median(lags)
+}
+
+/// Blocks of a cluster in `launches.cu`.
+const CLUSTER: usize = 5;
+
+/// Groups of SMs that clusters have in common: the GPCs.
+fn gpcs(words: &[u64]) -> u64 {
+    let sms: Vec<u64> = words.iter().skip(2).step_by(3).copied().collect();
+    let mut groups: Vec<BTreeSet<u64>> = Vec::new();
+    for cluster in sms.chunks(CLUSTER) {
+        let mut all: BTreeSet<u64> = cluster.iter().copied().collect();
+        groups.retain(|group| {
+            let apart = group.is_disjoint(&all);
+            if !apart {
+                all.extend(group);
+            }
+            apart
+        });
+        groups.push(all);
+    }
+    groups.len() as u64
 }
 
 /// The measurements as a file.

@@ -164,3 +164,27 @@ extern "C" __global__ void stores(PARAMETERS)
     __threadfence();
     finish(result, sink, start, times, 0);
 }
+
+// The same of a tile with rows of `bytes` bytes in a matrix whose rows are PITCH bytes long: each store of a warp writes `step` lanes
+// to each of 32 / `step` rows, and the next one continues these rows. Four lanes of 4 bytes are half a sector, as a thread stores the
+// products of mma.sync and wgmma.
+constexpr unsigned PITCH = 8192;
+
+template <typename T>
+__device__ void row_stores(PARAMETERS)
+{
+    const unsigned tiles = PITCH / bytes, rows = 32 / step, lane = threadIdx.x % 32;
+    const unsigned row = blockIdx.x / tiles * 512 + threadIdx.x / 32 * rows + lane / step;
+    char* const to = (char*)data + (u64)row * PITCH + blockIdx.x % tiles * bytes + lane % step * sizeof(T);
+    __syncthreads();
+    const long long start = clock64();
+    for (unsigned n = 0; n < times; ++n)
+        for (unsigned at = 0; at < bytes; at += step * sizeof(T))
+            __stcg((T*)(to + at), T{});
+    __threadfence();
+    finish(result, sink, start, (u64)times * (bytes / (step * sizeof(T))), 0);
+}
+
+extern "C" __global__ void row_stores_4(PARAMETERS) { row_stores<unsigned>(result, sink, data, bytes, step, times); }
+extern "C" __global__ void row_stores_8(PARAMETERS) { row_stores<uint2>(result, sink, data, bytes, step, times); }
+extern "C" __global__ void row_stores_16(PARAMETERS) { row_stores<uint4>(result, sink, data, bytes, step, times); }

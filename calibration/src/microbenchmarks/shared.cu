@@ -32,6 +32,8 @@ LOADS(ld_b128, "ld.shared.v4.b32 {%1, %2, %3, %4}, [%0];")
 LOADS(ldmatrix_x1, "ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%1}, [%0];")
 LOADS(ldmatrix_x2, "ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%1, %2}, [%0];")
 LOADS(ldmatrix_x4, "ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%1, %2, %3, %4}, [%0];")
+// Do shuffles pass through the same data pipe?
+LOADS(ld_b32_beside_shfl, "ld.shared.b32 %1, [%0];\nshfl.sync.up.b32 %2, %0, 1, 0, 0xffffffff;\nxor.b32 %3, %3, %2;")
 LOADS(atom_add, "atom.shared.add.u32 %1, [%0], 0;")
 
 #define STORES(name, text)                                                                           \
@@ -50,3 +52,40 @@ extern "C" __global__ void name(PARAMETERS)                                     
 STORES(st_b32, "st.volatile.shared.b32 [%0], %1;")
 STORES(st_b128, "st.volatile.shared.v4.b32 [%0], {%1, %1, %1, %1};")
 STORES(stmatrix_x4, "stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %1, %1, %1};")
+
+// The queue to the data pipe: all warps of `step` schedulers issue COUNT stores of 32 wavefronts each, and do not wait for them. As
+// long as the queue accepts them, a store takes the clocks of its issue, and afterwards those of the one that leaves. An operation
+// is such a burst.
+template <int COUNT>
+__device__ void burst(PARAMETERS)
+{
+    const unsigned at = first(128), x = threadIdx.x;
+    long long sum = 0;
+    if (threadIdx.x / 32 % 4 < step)
+        #pragma unroll 1
+        for (unsigned n = 0; n < times; ++n) {
+            const long long start = clock64();
+            #pragma unroll
+            for (int i = 0; i < COUNT; ++i)
+                asm volatile("st.volatile.shared.b32 [%0], %1;" :: "r"(at), "r"(x) : "memory");
+            sum += clock64() - start;
+            while (clock64() - start < 8192) {}
+        }
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        result[2 * blockIdx.x] = sum;
+        result[2 * blockIdx.x + 1] = times;
+    }
+    sink[blockIdx.x * blockDim.x + threadIdx.x] = at;
+}
+#define BURST(count) extern "C" __global__ void burst_##count(PARAMETERS) { burst<count>(result, sink, data, bytes, step, times); }
+BURST(2)
+BURST(4)
+BURST(6)
+BURST(8)
+BURST(10)
+BURST(12)
+BURST(16)
+BURST(24)
+BURST(32)
+BURST(40)

@@ -160,3 +160,93 @@ extern "C" __global__ void fence_beside_boxes(const __grid_constant__ TensorMap 
         result[2 * blockIdx.x + 1] = fences;
     }
 }
+
+// The first box of a launch whose tensor map has been fetched before.
+extern "C" __global__ void prefetched(const __grid_constant__ TensorMap map, PARAMETERS)
+{
+    prefetch_map(map);
+    const long long start = clock64();
+    while (clock64() - start < 5000) {}
+    boxes<1>(map, blockIdx.x * step, result, sink, data, bytes, step, times);
+}
+
+// Two boxes at a time, each through a tensor map of its own.
+extern "C" __global__ void two_maps(const __grid_constant__ TensorMap map, const __grid_constant__ TensorMap other, PARAMETERS)
+{
+    extern __shared__ __align__(1024) unsigned char ring[];
+    __shared__ __align__(8) u64 full;
+    if (threadIdx.x > 0)
+        return;
+    mbarrier_init(&full, 1);
+    fence_mbarrier_init();
+    const long long start = clock64();
+    for (unsigned n = 0; n < times; ++n) {
+        mbarrier_expect(&full, 2 * bytes);
+        tma_load(ring, map, 0, 0, &full);
+        tma_load(ring + bytes, other, 0, bytes / 128, &full);
+        mbarrier_wait(&full, n % 2);
+    }
+    result[2 * blockIdx.x] = clock64() - start;
+    result[2 * blockIdx.x + 1] = times;
+}
+
+// Small boxes: the first lane of each warp has eight in flight.
+extern "C" __global__ void small_boxes(const __grid_constant__ TensorMap map, PARAMETERS)
+{
+    extern __shared__ __align__(1024) unsigned char ring[];
+    __shared__ __align__(8) u64 full[2 * 32];
+    const unsigned warp = threadIdx.x / 32, warps = blockDim.x / 32;
+    u64* const own = full + 2 * warp;
+    unsigned char* const to = ring + warp * 8 * bytes;
+    if (threadIdx.x % 32 == 0) {
+        mbarrier_init(own, 1);
+        mbarrier_init(own + 1, 1);
+        fence_mbarrier_init();
+    }
+    __syncthreads();
+    const long long start = clock64();
+    if (threadIdx.x % 32 == 0)
+        for (unsigned n = 0; n < times + 2; ++n) {
+            if (n >= 2)
+                mbarrier_wait(own + n % 2, (n / 2 - 1) % 2);
+            if (n < times) {
+                mbarrier_expect(own + n % 2, 4 * bytes);
+                #pragma unroll
+                for (int box = 0; box < 4; ++box)
+                    tma_load(to + (n % 2 * 4 + box) * bytes, map, 0, warp * 64, own + n % 2);
+            }
+        }
+    finish(result, sink, start, (u64)times * 4 * warps, 0);
+}
+
+// Bulk copies of `bytes` contiguous bytes without a tensor map: all lanes of each warp issue one, 32 for each phase of the warp's
+// mbarrier, and two phases are in flight. An operation is a copy of the block.
+extern "C" __global__ void bulk_copies(const __grid_constant__ TensorMap map, PARAMETERS)
+{
+    extern __shared__ __align__(1024) unsigned char ring[];
+    __shared__ __align__(8) u64 full[2 * 32];
+    const unsigned warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    u64* const own = full + 2 * warp;
+    if (lane == 0) {
+        mbarrier_init(own, 1);
+        mbarrier_init(own + 1, 1);
+        fence_mbarrier_init();
+    }
+    __syncthreads();
+    const unsigned place = (warp * 64 + lane) * bytes, half = 32 * bytes;
+    const char* const from = (const char*)data + place;
+    const long long start = clock64();
+    for (unsigned n = 0; n < times + 2; ++n) {
+        if (n >= 2)
+            mbarrier_wait(own + n % 2, (n / 2 - 1) % 2);
+        if (n >= times)
+            continue;
+        if (lane == 0)
+            mbarrier_expect(own + n % 2, half);
+        __syncwarp();
+        asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];"
+                     :: "r"(address(ring + place) + n % 2 * half), "l"(from + n % 2 * half), "r"(bytes), "r"(address(own + n % 2))
+                     : "memory");
+    }
+    finish(result, sink, start, (u64)times * blockDim.x, 0);
+}

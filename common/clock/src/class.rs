@@ -37,10 +37,15 @@ pub enum Does {
     Scoreboard,
     /// Reads or writes shared memory.
     Shared,
+    /// Exchanges registers among lanes, through shared memory's data pipe.
+    Shuffle,
     /// Loads from global memory.
     GlobalLoad,
     /// Stores to global memory.
-    GlobalStore,
+    GlobalStore {
+        /// Bytes of a lane.
+        bytes: u32,
+    },
     /// `atom` and `red` in global memory.
     Atomic,
     /// `cp.async`.
@@ -60,6 +65,8 @@ pub enum Does {
     MbarrierWait,
     /// A bulk copy: a tensor box (TMA) or a contiguous range of bytes.
     BulkCopy,
+    /// Prefetches a tensor map.
+    PrefetchMap,
     /// `cp.async.bulk.commit_group`.
     CommitBulk,
     /// `wgmma.mma_async`; true if it is the last of its group.
@@ -108,6 +115,18 @@ fn flop(opcode: &str) -> f64 {
     }
 }
 
+/// Bytes that a lane loads or stores: 16 with `STG.E.128`.
+fn bytes_of_a_lane(opcode: &str) -> u32 {
+    let width = |part: &str| match part {
+        "U8" | "S8" => Some(1),
+        "U16" | "S16" => Some(2),
+        "64" => Some(8),
+        "128" => Some(16),
+        _ => None,
+    };
+    opcode.split('.').find_map(width).unwrap_or(4)
+}
+
 /// The last number among the operands: `SB0,0x1`.
 fn last_number(operands: &str) -> u32 {
     let last = operands.rsplit(',').next().unwrap_or_default().trim();
@@ -138,9 +157,12 @@ impl Class {
             }
             "IMAD" if opcode.contains(".WIDE") => plain(Pipe::FmaHeavy, interval.imad_wide),
             "IMAD" | "IDP" | "IDP4A" => plain(Pipe::FmaHeavy, interval.imad),
-            "DFMA" | "DADD" | "DMUL" | "DSETP" => {
-                new(Pipe::Double, interval.double, 16.0, Does::Scoreboard)
-            }
+            "DFMA" | "DADD" | "DMUL" | "DSETP" => new(
+                Pipe::Double,
+                interval.double,
+                latency.double,
+                Does::Scoreboard,
+            ),
             "MUFU" => new(
                 Pipe::Special,
                 interval.special,
@@ -185,14 +207,11 @@ impl Class {
             ),
             "LDS" | "LDSM" | "STS" | "STSM" => memory(Does::Shared),
             "ATOMS" => memory(Does::Shared),
-            "SHFL" | "MOVM" | "REDUX" => new(
-                Pipe::Memory,
-                interval.shuffle,
-                latency.shared,
-                Does::Scoreboard,
-            ),
+            "SHFL" | "MOVM" | "REDUX" => new(Pipe::Memory, 1.0, latency.shuffle, Does::Shuffle),
             "LDG" | "LD" | "LDL" => memory(Does::GlobalLoad),
-            "STG" | "ST" | "STL" => memory(Does::GlobalStore),
+            "STG" | "ST" | "STL" => memory(Does::GlobalStore {
+                bytes: bytes_of_a_lane(opcode),
+            }),
             "ATOM" | "ATOMG" | "RED" | "REDG" => memory(Does::Atomic),
             "LDGSTS" => memory(Does::AsyncCopy),
             "LDGDEPBAR" => new(Pipe::None, 1.0, 0.0, Does::CommitCopies),
@@ -211,6 +230,7 @@ impl Class {
             }
             "SYNCS" | "ARRIVES" => memory(Does::Mbarrier),
             "UTMALDG" | "UTMASTG" | "UTMAREDG" | "UBLKCP" | "UBLKRED" => memory(Does::BulkCopy),
+            "UTMACCTL" if opcode.contains("PF") => new(Pipe::None, 1.0, 0.0, Does::PrefetchMap),
             "UTMACMDFLUSH" => new(Pipe::None, 1.0, 0.0, Does::CommitBulk),
             "UCGABAR_ARV" => new(Pipe::None, 1.0, 0.0, Does::ClusterArrive),
             "UCGABAR_WAIT" => new(Pipe::None, 1.0, 0.0, Does::ClusterWait),

@@ -191,7 +191,7 @@ impl Launch<'_> {
                 (clocks + round * (found.rounds - more) as f64, simulation)
             }
         };
-        let clocks = self.card.latency.launch + clocks;
+        let clocks = self.card.latency.launch + self.card.latency.cold + clocks;
         Ok(Estimate {
             clocks,
             clusters: count,

@@ -36,7 +36,7 @@ pub use machine_code::{MachineCode, MachineCodeError, MachineInstruction};
 pub use memory::MemoryBusy;
 pub use occupancy::{AtMost, Sm};
 pub use path::{Step, Walk};
-pub use sharing::{Place, Read, Sharing};
+pub use sharing::{Place, Read, Sharing, written};
 pub use simulate::{
     Activity, Job, PARTITIONS, Program, Simulation, SimulationError, Span, Unit, simulate,
 };

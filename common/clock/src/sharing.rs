@@ -16,6 +16,8 @@ pub struct Sharing {
     pub at_work: f64,
     /// The fraction of the distinct bytes that comes from DRAM.
     pub cold: f64,
+    /// Whether the memory does not fit into the half of the L2 that is near to an SM.
+    pub far: bool,
 }
 
 /// Bytes that some warps read from global memory.
@@ -104,6 +106,41 @@ impl Read {
     }
 }
 
+/// Bytes that some warps write to global memory, counting each sector once.
+pub fn written(warps: &[WarpTrace], instructions: &[Instruction]) -> u64 {
+    let mut sectors = HashMap::<u64, u8>::default();
+    for warp in warps {
+        for one in &warp.effects {
+            let (first, count) = match one.effect {
+                Effect::Global { first, count } => {
+                    let event = warp.events.get(one.event as usize);
+                    let executed =
+                        event.and_then(|event| instructions.get(event.instruction as usize));
+                    match executed.is_some_and(|one| one.kind.is_store()) {
+                        true => (first, count),
+                        false => continue,
+                    }
+                }
+                Effect::BulkCopy {
+                    mbarrier: None,
+                    first,
+                    count,
+                    ..
+                } => (first, count),
+                _ => continue,
+            };
+            let lines = first as usize..(first + count) as usize;
+            for line in warp.lines.get(lines).unwrap_or_default() {
+                *sectors.entry(line.number).or_default() |= line.sectors;
+            }
+        }
+    }
+    sectors
+        .values()
+        .map(|sectors| 32 * u64::from(sectors.count_ones()))
+        .sum()
+}
+
 impl Sharing {
     /// The same with only `at_work` of all SMs running CTAs: they have the L2 to themselves.
     pub fn of_sms(self, at_work: u64, all: u32) -> Self {
@@ -114,11 +151,12 @@ impl Sharing {
     }
 
     /// `wave` is what the CTAs that run at the same time read in the same steps, `all` what the whole launch requests,
-    /// and `memory` the bytes of its buffers, of which `l2` fit into the L2.
+    /// and `memory` the bytes of its buffers, of which `l2` fit into the L2. The launch writes `written` of them.
     ///
     /// Memory that fits is read from DRAM once, or not at all if an earlier launch has `warmed` the L2. Of memory that
-    /// does not fit, each wave reads again the half that the wave before it has not left in the L2.
-    pub fn new(wave: Read, all: f64, memory: f64, l2: f64, warmed: bool) -> Self {
+    /// does not fit, each wave reads again the half that the wave before it has not left in the L2. Each half of the L2 holds half of the
+    /// memory, and a copy of what its SMs read from the other half (microbenchmark `chase_cg`).
+    pub fn new(wave: Read, all: f64, memory: f64, written: f64, l2: f64, warmed: bool) -> Self {
         let of_asked = |bytes: u64| match wave.asked {
             0 => 1.0,
             asked => (bytes as f64 / asked as f64).min(1.0),
@@ -134,6 +172,7 @@ impl Sharing {
             distinct,
             read,
             cold: from_dram / fetched,
+            far: memory - written / 2.0 > l2 / 2.0,
             at_work: 1.0,
         }
     }
@@ -155,15 +194,23 @@ mod tests {
     #[test]
     fn what_fits_into_the_l2_comes_from_dram_once() {
         // Ten SMs request the same bytes; the launch requests 1,000 bytes of a buffer of 50.
-        let sharing = Sharing::new(read(100, 10), 1000.0, 50.0, 1e6, false);
+        let sharing = Sharing::new(read(100, 10), 1000.0, 50.0, 0.0, 1e6, false);
         assert_eq!((sharing.distinct, sharing.cold), (0.1, 0.5));
-        let again = Sharing::new(read(100, 10), 1000.0, 50.0, 1e6, true);
+        let again = Sharing::new(read(100, 10), 1000.0, 50.0, 0.0, 1e6, true);
         assert_eq!((again.distinct, again.cold), (0.1, 0.0));
     }
 
     #[test]
+    fn a_half_of_the_l2_holds_what_its_sms_read_and_half_of_what_is_written() {
+        let far =
+            |memory, written| Sharing::new(read(100, 10), 1000.0, memory, written, 60.0, true).far;
+        assert!(!far(30.0, 0.0) && far(31.0, 0.0));
+        assert!(!far(40.0, 20.0) && far(40.0, 18.0));
+    }
+
+    #[test]
     fn what_does_not_fit_is_read_again_by_half() {
-        let sharing = Sharing::new(read(100, 10), 1000.0, 50.0, 40.0, true);
+        let sharing = Sharing::new(read(100, 10), 1000.0, 50.0, 0.0, 40.0, true);
         assert_eq!((sharing.distinct, sharing.cold), (0.1, 0.75));
     }
 
@@ -220,7 +267,7 @@ mod tests {
 
     #[test]
     fn a_kernel_that_reads_nothing_shares_nothing() {
-        let sharing = Sharing::new(Read::default(), 0.0, 0.0, 1e6, false);
+        let sharing = Sharing::new(Read::default(), 0.0, 0.0, 0.0, 1e6, false);
         assert_eq!((sharing.distinct, sharing.cold), (1.0, 0.0));
     }
 }

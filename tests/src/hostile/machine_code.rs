@@ -42,6 +42,7 @@ pub(super) fn machine_code(bytes: &[u8]) {
             read: 1.0,
             cold: 0.5,
             at_work: 1.0,
+            far: true,
         },
         window: None,
     };

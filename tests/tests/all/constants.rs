@@ -110,10 +110,31 @@ fn derived(record: &Record, card: &Card) -> Vec<(&'static str, f64, f64, f64)> {
     // 32 warps, 8 on each scheduler.
     let of_8 = |kernel| record.clocks(kernel, 1024) / 8.0;
     let one_way = record.clocks("barriers/mbarrier_cta", 64);
+    let late = |steps: u32| record.clocks_at("barriers/mbarrier_late", 64, steps);
+    let lines = |bytes: u32, lanes: u32, blocks: u32| {
+        let rows = record.rows(&format!("memory/row_stores_{bytes}"), 512);
+        let row = rows
+            .iter()
+            .find(|row| (row.step, row.blocks) == (lanes, blocks));
+        // Of 16 warps, which write this many lines each.
+        row.expect("recorded stores").clocks_each / 16.0 / f64::from(32 / lanes)
+    };
+    // Accesses in the queues when a burst has been issued: all that were issued, less those that the pipe has begun, one every
+    // `each` clocks.
+    let queued = |count: u32, threads: u32, schedulers: u32, each: f64| {
+        let clocks = record.clocks_at(&format!("shared/burst_{count}"), threads, schedulers);
+        let of_scheduler = f64::from(count * (threads / 128).max(1));
+        of_scheduler * f64::from(schedulers) - clocks / each
+    };
     let copies = |matrices: u32| {
         record.clocks(&format!("memory/copies_beside_ldmatrix_{matrices}"), 512) / 16.0
     };
-    let microseconds = record.rows("launches/nothing", 128)[0].microseconds;
+    let tested = interval.mbarrier_poll / 2.0 + latency.mbarrier_test;
+    let launch = |kernel: &str| {
+        let rows = record.rows(&format!("launches/{kernel}"), 128);
+        let row = rows.iter().find(|row| row.blocks == 132);
+        row.expect("a recorded launch on all SMs").microseconds * card.mhz
+    };
     vec![
         // An SM has 4 sub-partitions of 32 lanes.
         (
@@ -173,6 +194,62 @@ fn derived(record: &Record, card: &Card) -> Vec<(&'static str, f64, f64, f64)> {
             0.05,
         ),
         (
+            "interval.alu",
+            interval.alu,
+            of_8("instructions/lop3"),
+            0.03,
+        ),
+        (
+            "interval.uniform",
+            interval.uniform,
+            of_8("instructions/uniform_add_xor"),
+            0.03,
+        ),
+        (
+            "interval.double",
+            interval.double,
+            of_8("instructions/fma_f64"),
+            0.03,
+        ),
+        (
+            "latency.double",
+            latency.double,
+            record.clocks("instructions/fma_f64", 32),
+            0.02,
+        ),
+        (
+            "interval.convert",
+            interval.convert,
+            of_8("instructions/popc"),
+            0.01,
+        ),
+        // With a conversion back, which the ALU does.
+        (
+            "interval.convert, F2I",
+            interval.convert,
+            2.0 * of_8("instructions/f32_to_s32_and_back"),
+            0.05,
+        ),
+        // 32 warps share the data pipe, and each shuffles, or loads and shuffles.
+        (
+            "interval.shuffle",
+            interval.shuffle,
+            record.clocks("instructions/shfl", 1024) / 32.0,
+            0.01,
+        ),
+        (
+            "interval.shuffle + 1",
+            interval.shuffle + 1.0,
+            record.clocks_at("shared/ld_b32_beside_shfl", 1024, 4) / 32.0,
+            0.04,
+        ),
+        (
+            "latency.shuffle",
+            latency.shuffle,
+            record.clocks("instructions/shfl", 32),
+            0.01,
+        ),
+        (
             "interval.special",
             interval.special,
             of_8("instructions/mufu_ex2"),
@@ -222,6 +299,12 @@ fn derived(record: &Record, card: &Card) -> Vec<(&'static str, f64, f64, f64)> {
             0.02,
         ),
         (
+            "latency.l2_far",
+            latency.l2_far,
+            chase(record, "chase_cg", 40 << 20),
+            0.02,
+        ),
+        (
             "latency.dram",
             latency.dram,
             record.clocks("memory/chase_cg_once", 1),
@@ -232,6 +315,18 @@ fn derived(record: &Record, card: &Card) -> Vec<(&'static str, f64, f64, f64)> {
             latency.mma,
             record.clocks("mma_sync/m16n8k16_chain", 32),
             0.02,
+        ),
+        (
+            "latency.barrier + latency.barrier_warp",
+            latency.barrier + latency.barrier_warp,
+            record.clocks("instructions/bar_sync", 32),
+            0.04,
+        ),
+        (
+            "latency.barrier + 32 latency.barrier_warp",
+            latency.barrier + 32.0 * latency.barrier_warp,
+            record.clocks("instructions/bar_sync", 1024),
+            0.01,
         ),
         (
             "latency.membar_cta",
@@ -251,16 +346,26 @@ fn derived(record: &Record, card: &Card) -> Vec<(&'static str, f64, f64, f64)> {
             record.clocks("instructions/fence_proxy_async_shared", 32),
             0.02,
         ),
-        // Instructions between a waiting warp's release and the next arrival take 33 clocks, those around a test 5.
+        // An arrival and a wait for the phase that it completes, less such a wait alone.
         (
-            "latency.mbarrier + latency.mbarrier_arrive",
-            latency.mbarrier + latency.mbarrier_arrive,
-            one_way - 33.0,
+            "latency.mbarrier_arrive",
+            latency.mbarrier_arrive,
+            record.clocks("barriers/mbarrier_own", 32)
+                - record.clocks("barriers/mbarrier_ended", 32),
+            0.05,
+        ),
+        // One step of the arriving warp costs less than a poll. By how much the way there and back is longer if the waiting warp needs
+        // a further poll: twice, since the other warp then needs one too.
+        (
+            "interval.mbarrier_poll",
+            interval.mbarrier_poll,
+            late(5) - 2.0 * late(4) + late(3),
             0.02,
         ),
         (
             "latency.mbarrier_test",
             latency.mbarrier_test,
+            // Instructions around a test take 5 clocks.
             record.clocks("barriers/mbarrier_ended", 32) - 5.0,
             0.02,
         ),
@@ -277,11 +382,11 @@ fn derived(record: &Record, card: &Card) -> Vec<(&'static str, f64, f64, f64)> {
             4.0 * (record.clocks("wgmma/n128", 128) - 64.0) - 11.0,
             0.02,
         ),
-        // One box of 8 KiB at a time; 71 clocks are the barrier's and the instructions'.
+        // One box of 8 KiB at a time. The barrier takes half a poll, on average, and a test; 31 clocks are the instructions'.
         (
             "latency.tma",
             latency.tma,
-            record.boxes(132, 8192, 8192, 0) - 8192.0 / bytes.tma - 71.0,
+            record.boxes(132, 8192, 8192, 0) - 8192.0 / bytes.tma - tested - 31.0,
             0.02,
         ),
         (
@@ -320,11 +425,12 @@ fn derived(record: &Record, card: &Card) -> Vec<(&'static str, f64, f64, f64)> {
             record.clocks("launches/spin", 128),
             0.02,
         ),
+        ("latency.launch", latency.launch, launch("nothing"), 0.05),
         (
-            "latency.launch",
-            latency.launch,
-            microseconds * card.mhz,
-            0.05,
+            "latency.cold",
+            latency.cold,
+            launch("nothing_but_a_store") - launch("nothing"),
+            0.02,
         ),
         // 16 warps, each of which copies 512 bytes and reads as many with one or four ldmatrix of 4 wavefronts.
         (
@@ -345,17 +451,86 @@ fn derived(record: &Record, card: &Card) -> Vec<(&'static str, f64, f64, f64)> {
             record.own_nanoseconds("throttled/chase_dram"),
             0.02,
         ),
+        // Lines with one sector and with four, all SMs active.
         (
             "bytes.store",
             bytes.store,
-            16.0 * 512.0 / of_sms(record, 132, "memory/stores", 512),
+            3.0 * 32.0 / (lines(16, 8, 132) - lines(16, 2, 132)),
             0.02,
+        ),
+        (
+            "interval.store_line",
+            interval.store_line,
+            lines(16, 2, 132) - 32.0 / bytes.store,
+            0.06,
         ),
         (
             "bytes.store_port",
             bytes.store_port,
             16.0 * 512.0 / of_sms(record, 1, "memory/stores", 512),
             0.02,
+        ),
+        // Half a sector counts as two, by one SM and by all.
+        (
+            "bytes.store_port, half sectors",
+            bytes.store_port,
+            64.0 / lines(4, 4, 1),
+            0.02,
+        ),
+        (
+            "bytes.store, half sectors",
+            interval.store_line + 64.0 / bytes.store,
+            lines(4, 4, 132),
+            0.05,
+        ),
+        (
+            "latency.tensor_map",
+            latency.tensor_map,
+            first_box(record, "one") - first_box(record, "prefetched"),
+            0.05,
+        ),
+        (
+            "interval.tma_copy",
+            interval.tma_copy,
+            record.clocks("tma/bulk_copies", 1024),
+            0.02,
+        ),
+        (
+            "interval.tma_box",
+            interval.tma_box,
+            record.clocks("tma/small_boxes", 1024),
+            0.02,
+        ),
+        (
+            "interval.tma_lane",
+            interval.tma_lane,
+            record.clocks("tma/bulk_copies", 32),
+            0.02,
+        ),
+        (
+            "bytes.l2_port",
+            bytes.l2_port,
+            16.0 * 512.0 / of_sms(record, 1, "memory/loads_8", 512),
+            0.05,
+        ),
+        // One scheduler's stores of 32 wavefronts take 63 clocks each, those of all four 32.
+        (
+            "queue.memory_instructions + queue.data_accesses",
+            card.queue.memory_instructions + card.queue.data_accesses,
+            queued(40, 32, 1, 63.0),
+            0.03,
+        ),
+        (
+            "4 queue.memory_instructions + queue.data_accesses",
+            4.0 * card.queue.memory_instructions + card.queue.data_accesses,
+            (queued(16, 128, 4, 32.0) + queued(10, 256, 4, 32.0)) / 2.0,
+            0.03,
+        ),
+        (
+            "queue.gpcs",
+            card.queue.gpcs,
+            record.clocks("launches/clusters", 128),
+            0.01,
         ),
         ("bytes.dram", bytes.dram, record.ceiling("dram"), 0.02),
         (
@@ -365,6 +540,26 @@ fn derived(record: &Record, card: &Card) -> Vec<(&'static str, f64, f64, f64)> {
             0.02,
         ),
     ]
+}
+
+/// Clocks per load of one thread that goes through this many bytes again and again.
+fn chase(record: &Record, kernel: &str, bytes: u32) -> f64 {
+    let rows = record.rows(&format!("memory/{kernel}"), 1);
+    let whole = |row: &&&Row| row.bytes == bytes && row.times == bytes / 128;
+    rows.iter()
+        .find(whole)
+        .expect("a recorded chain")
+        .clocks_each
+}
+
+/// A block's first box, one SM active.
+fn first_box(record: &Record, kernel: &str) -> f64 {
+    let rows = record.rows(&format!("tma/{kernel}"), 32);
+    let first = |row: &&&Row| (row.blocks, row.bytes, row.times) == (1, 8192, 1);
+    rows.iter()
+        .find(first)
+        .expect("a recorded first box")
+        .clocks_each
 }
 
 /// Clocks per operation if this many SMs each access data of their own in the L2.
@@ -390,6 +585,46 @@ fn constants_follow_from_the_recordings() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Loads one after the other through as many bytes as a cache may hold: some miss from one number of bytes to the next.
+#[test]
+fn caches_hold_what_their_constants_say() {
+    let (card, record) = (Card::H200, Record::new());
+    let (l1, l2) = (card.queue.l1_bytes, card.queue.l2_bytes);
+    let chase = |kernel, bytes| chase(&record, kernel, bytes);
+    let kib = |kib: u32| kib << 10;
+    assert!(
+        (f64::from(kib(208))..f64::from(kib(224))).contains(&l1),
+        "{l1}"
+    );
+    assert!(chase("chase_ca", kib(208)) < 1.02 * card.latency.l1);
+    assert!(chase("chase_ca", kib(224)) > 1.5 * card.latency.l1);
+    let mib = |mib: u32| mib << 20;
+    assert!(
+        (f64::from(mib(56))..f64::from(mib(64))).contains(&l2),
+        "{l2}"
+    );
+    // The half that is far from the SM is slower, but faster than DRAM.
+    assert!(chase("chase_cg", mib(56)) < 0.85 * card.latency.dram);
+    assert!(chase("chase_cg", mib(64)) > 0.95 * card.latency.dram);
+}
+
+/// Warps of a scheduler that can issue take turns: those that begin together end together.
+#[test]
+fn warps_take_turns() {
+    let record = Record::new();
+    for (kernel, most) in [("instructions/turns_ffma", 1.002), ("mma_sync/turns", 1.02)] {
+        let clocks: Vec<f64> = (0..4)
+            .map(|nth| record.clocks_at(kernel, 512, nth))
+            .collect();
+        let (first, last) = clocks
+            .iter()
+            .fold((f64::MAX, 0.0f64), |(first, last), &one| {
+                (first.min(one), last.max(one))
+            });
+        assert!(last / first < most, "{kernel}: {clocks:?}");
+    }
 }
 
 /// Bytes a clock and SM of boxes that several of 132 blocks read, where enough of them are in flight: as recorded, and by the rule

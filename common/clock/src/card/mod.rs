@@ -61,23 +61,31 @@ tables! {
         wgmma_flop,
         shuffle,
         mbarrier_arrive,
+        mbarrier_poll,
+        tma_copy,
+        tma_box,
+        tma_lane,
+        store_line,
     }
     /// Clocks from issue to result.
     Latency {
         fixed,
+        double,
         special,
+        shuffle,
         constant,
         shared,
         shared_wavefront,
         l1,
         l2,
+        l2_far,
         dram,
         tma,
+        tensor_map,
         mma,
         wgmma_drain,
         barrier,
         barrier_warp,
-        mbarrier,
         mbarrier_arrive,
         mbarrier_test,
         mbarrier_remote,
@@ -86,6 +94,7 @@ tables! {
         membar_gpu,
         proxy_fence,
         launch,
+        cold,
         cta,
         start,
     }
@@ -102,6 +111,7 @@ tables! {
     /// Sizes of queues and caches.
     Queue {
         memory_instructions,
+        data_accesses,
         copy_passes,
         l1_bytes,
         l2_bytes,
@@ -131,18 +141,25 @@ impl Card {
         let faster = self.mhz / mhz;
         let fewer = (self.mhz - mhz) / 1e3;
         let Self {
+            interval,
             latency,
             bytes,
             memory,
             ..
         } = &mut self;
-        for to_the_l2 in [&mut latency.l2, &mut latency.tma, &mut latency.membar_gpu] {
+        for to_the_l2 in [
+            &mut latency.l2,
+            &mut latency.l2_far,
+            &mut latency.tma,
+            &mut latency.membar_gpu,
+        ] {
             *to_the_l2 = (*to_the_l2 - memory.l2_ns * fewer).max(0.0);
         }
         latency.dram = (latency.dram - memory.dram_ns * fewer).max(0.0);
         for rate in [&mut bytes.l2_own, &mut bytes.dram, &mut bytes.store] {
             *rate *= faster;
         }
+        interval.store_line /= faster;
         self.mhz = mhz;
         self
     }

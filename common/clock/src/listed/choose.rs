@@ -2,6 +2,7 @@
 use emulator::{Fence, Instruction, InstructionKind, Number, Space, SumFormat};
 use rustc_hash::FxHashMap as HashMap;
 
+use super::folded::Folded;
 use crate::card::Card;
 use crate::class::{Class, Does};
 use crate::machine_code::MachineInstruction;
@@ -51,10 +52,13 @@ fn memories(one: &Instruction) -> u8 {
 
 /// Lowers every instruction of a kernel.
 pub(super) fn all(instructions: &[Instruction], card: &Card) -> Vec<Chosen> {
-    let uses = uses(instructions);
+    let (uses, folded) = (uses(instructions), Folded::of(instructions));
     let mut all: Vec<Chosen> = (instructions.iter())
-        .map(|one| chosen(one, card, &uses))
+        .map(|one| chosen(one, card, &uses, &folded))
         .collect();
+    for &part in &folded.parts {
+        (all[part].machine, all[part].class) = (Vec::new(), None);
+    }
     // In machine code the last wgmma of a group also commits it.
     let mut last: Option<usize> = None;
     for (at, one) in instructions.iter().enumerate() {
@@ -73,7 +77,7 @@ pub(super) fn all(instructions: &[Instruction], card: &Card) -> Vec<Chosen> {
 }
 
 /// The opcodes for a PTX instruction.
-fn opcodes(one: &Instruction, uses: &HashMap<&str, Uses>) -> Vec<String> {
+fn opcodes(one: &Instruction, uses: &HashMap<&str, Uses>, folded: &Folded<'_>) -> Vec<String> {
     let text = one.opcode.as_str();
     let once = |opcode: &str| vec![opcode.to_owned()];
     let has = |part: &str| text.split('.').any(|one| one == part);
@@ -168,7 +172,7 @@ fn opcodes(one: &Instruction, uses: &HashMap<&str, Uses>) -> Vec<String> {
         InstructionKind::Arithmetic {
             number,
             multiply_add,
-        } => arithmetic(one, *number, *multiply_add, uses),
+        } => arithmetic(one, *number, *multiply_add, uses, folded),
         InstructionKind::Approximate { mufu, .. } => {
             let mut several = vec!["MUFU".to_owned(); (*mufu).max(1) as usize];
             several.push("FMUL".into());
@@ -210,6 +214,7 @@ fn arithmetic(
     number: Number,
     multiply_add: bool,
     uses: &HashMap<&str, Uses>,
+    folded: &Folded<'_>,
 ) -> Vec<String> {
     let text = one.opcode.as_str();
     let root = text.split('.').next().unwrap_or_default();
@@ -226,7 +231,9 @@ fn arithmetic(
         .rsplit(',')
         .next()
         .is_some_and(|last| !last.trim().starts_with('%'));
-    let used = written(operands).and_then(|name| uses.get(name));
+    let name = written(operands);
+    let is_64 = is_64 && !name.is_some_and(|name| folded.narrow.contains(name));
+    let used = name.and_then(|name| uses.get(name));
     let only_addresses = used.is_some_and(|used| used.addresses > 0 && used.others == 0);
     let opcode = match (number, root) {
         (Number::Predicate, _) => return Vec::new(),
@@ -301,8 +308,13 @@ pub(super) fn names(text: &str) -> impl Iterator<Item = &str> {
     parts.filter(|name| name.starts_with(|c: char| c == '%' || c.is_alphabetic() || c == '_'))
 }
 
-fn chosen(one: &Instruction, card: &Card, uses: &HashMap<&str, Uses>) -> Chosen {
-    let opcodes = opcodes(one, uses);
+fn chosen(
+    one: &Instruction,
+    card: &Card,
+    uses: &HashMap<&str, Uses>,
+    folded: &Folded<'_>,
+) -> Chosen {
+    let opcodes = opcodes(one, uses, folded);
     let is_wait = |text: &str| text.contains("wait");
     let last = |text: &str| {
         let operand = text
@@ -376,7 +388,7 @@ fn chosen(one: &Instruction, card: &Card, uses: &HashMap<&str, Uses>) -> Chosen 
             does,
             Some(
                 Does::Shared
-                    | Does::GlobalStore
+                    | Does::GlobalStore { .. }
                     | Does::Atomic
                     | Does::AsyncCopy
                     | Does::BulkCopy
@@ -396,7 +408,7 @@ fn chosen(one: &Instruction, card: &Card, uses: &HashMap<&str, Uses>) -> Chosen 
 }
 
 /// Splits operands into those that the instruction writes and those that it reads.
-fn split(one: &Instruction) -> (&str, &str) {
+pub(super) fn split(one: &Instruction) -> (&str, &str) {
     let text = match one.text.strip_prefix('@') {
         Some(guarded) => guarded.split_once(' ').map_or("", |(_, rest)| rest),
         None => one.text.as_str(),

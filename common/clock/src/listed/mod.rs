@@ -5,8 +5,10 @@
 //! unrolls and which registers it saves. But it follows the trace instruction by instruction, so it works for every
 //! kernel.
 mod choose;
+mod folded;
 mod registers;
 mod schedule;
+mod vectors;
 
 use std::collections::BTreeSet;
 
@@ -47,8 +49,9 @@ impl Listed {
     /// [`emulator::Function::instructions`] lists them.
     pub fn new(ptx: &str, instructions: &[Instruction], cta: CtaSize, card: &Card) -> Self {
         let instructions = &with_all_operands(ptx, instructions);
-        let chosen = choose::all(instructions, card);
+        let mut chosen = choose::all(instructions, card);
         let ranges = ranges(ptx, instructions);
+        vectors::merge(instructions, &mut chosen, &ranges);
         let successors = successors(ptx, instructions, &ranges);
         let mut registers = Registers::new(ptx, instructions, &chosen, &ranges, &successors, cta);
         let boards = schedule::Boards::of(&chosen);

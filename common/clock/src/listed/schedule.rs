@@ -24,8 +24,10 @@ pub(super) struct Boards {
 /// Whether an instruction has variable latency.
 fn is_variable(class: Option<Class>) -> bool {
     class.is_some_and(|class| {
-        matches!(class.does, Does::Shared | Does::GlobalLoad | Does::Atomic)
-            || class.does == Does::Scoreboard && class.pipe != Pipe::Tensor
+        matches!(
+            class.does,
+            Does::Shared | Does::Shuffle | Does::GlobalLoad | Does::Atomic
+        ) || class.does == Does::Scoreboard && class.pipe != Pipe::Tensor
     })
 }
 
@@ -176,8 +178,10 @@ pub(super) struct Live<'a> {
     registers: &'a Registers,
     first: usize,
     now: HashSet<usize>,
-    /// Reads of each that are still to come in the block; plus one if it is live after the block.
+    /// Reads of each that are still to come in the block, until it is written again; plus one if it is live after the block.
     left: HashMap<usize, u32>,
+    /// The same for the values that are written later, the last first.
+    later: HashMap<usize, Vec<u32>>,
     width: u32,
     most: u32,
 }
@@ -186,9 +190,18 @@ impl<'a> Live<'a> {
     /// At the start of a block of these instructions.
     pub fn new(registers: &'a Registers, block: usize, of: Range<usize>) -> Self {
         let mut left: HashMap<usize, u32> = HashMap::default();
-        let reads = registers.reads[of.clone()].iter().flatten();
-        for &register in reads.chain(&registers.live_out[block]) {
-            *left.entry(register).or_default() += 1;
+        let mut later: HashMap<usize, Vec<u32>> = HashMap::default();
+        for &register in &registers.live_out[block] {
+            left.insert(register, 1);
+        }
+        for at in of.clone().rev() {
+            for &register in &registers.writes[at] {
+                let reads = left.insert(register, 0).unwrap_or(0);
+                later.entry(register).or_default().push(reads);
+            }
+            for &register in &registers.reads[at] {
+                *left.entry(register).or_default() += 1;
+            }
         }
         let now = registers.live_in[block].clone();
         let width = registers.width(&now);
@@ -197,6 +210,7 @@ impl<'a> Live<'a> {
             first: of.start,
             now,
             left,
+            later,
             width,
             most: width,
         }
@@ -207,7 +221,11 @@ impl<'a> Live<'a> {
         let (registers, at) = (self.registers, self.first + at);
         let ends =
             |register: &&usize| self.now.contains(register) && self.left.get(register) == Some(&1);
-        let begins = |register: &&usize| !self.now.contains(register);
+        // A value may take the place of one that ends.
+        let reads = &registers.reads[at];
+        let begins = |register: &&usize| {
+            !self.now.contains(register) || reads.contains(register) && ends(register)
+        };
         let freed = registers.width(registers.reads[at].iter().filter(ends));
         let taken = registers.width(registers.writes[at].iter().filter(begins));
         i64::from(taken) - i64::from(freed)
@@ -232,6 +250,8 @@ impl<'a> Live<'a> {
             }
         }
         for &register in &registers.writes[at] {
+            let reads = self.later.get_mut(&register).and_then(Vec::pop);
+            self.left.insert(register, reads.unwrap_or(0));
             if self.now.insert(register) {
                 self.width += registers.widths[register];
             }
@@ -443,4 +463,57 @@ fn dependences(chosen: &[Chosen], card: &Card) -> Vec<Vec<(usize, f64)>> {
         all.push(before);
     }
     all
+}
+
+#[cfg(test)]
+mod tests {
+    use emulator::{Context, Options};
+
+    use super::super::{CtaSize, choose, ranges, successors};
+    use super::*;
+
+    #[test]
+    fn a_value_that_is_replaced_later_ends_with_its_last_read() {
+        // A loop of sixteen sums, each of which is computed in a new register and then moved to the old one.
+        let all = |text: &dyn Fn(u32) -> String| (0..16).map(text).collect::<String>();
+        let ptx = format!(
+            ".version 8.0
+.target sm_90a
+.address_size 64
+.visible .entry k(.param .u64 p)
+{{
+.reg .b32 %r<3>; .reg .f32 %f<64>; .reg .b64 %rd<3>; .reg .pred %p<2>;
+ld.param.u64 %rd1, [p];
+mov.u32 %r1, 4;
+{}$L1:
+ld.global.f32 %f50, [%rd1];
+{}{}add.s32 %r1, %r1, -1;
+setp.ne.s32 %p1, %r1, 0;
+@%p1 bra $L1;
+{}ret;
+}}
+",
+            all(&|n| format!("mov.f32 %f{n}, 0f00000000;\n")),
+            all(&|n| format!("fma.rn.f32 %f{}, %f50, %f50, %f{n};\n", 20 + n)),
+            all(&|n| format!("mov.f32 %f{n}, %f{};\n", 20 + n)),
+            all(&|n| format!("st.global.f32 [%rd1+{}], %f{n};\n", 4 * n)),
+        );
+        let mut context = Context::new(Options::default());
+        let module = context.load_module(&ptx).expect("a module");
+        let function = module.function("k").expect("a kernel");
+        let instructions = function.instructions();
+        let chosen = choose::all(instructions, &Card::H200);
+        let blocks = ranges(&ptx, instructions);
+        let successors = successors(&ptx, instructions, &blocks);
+        let cta = CtaSize {
+            threads: 128,
+            shared_bytes: 0,
+        };
+        let registers = Registers::new(&ptx, instructions, &chosen, &blocks, &successors, cta);
+        let (from, to) = blocks[1];
+        let mut live = Live::new(&registers, 1, from..to);
+        (0..to - from).for_each(|at| live.take(at));
+        // The sums, what was loaded, and a counter; the address is a parameter.
+        assert_eq!(live.most, 16 + 1 + 1);
+    }
 }

@@ -1,7 +1,7 @@
 //! Block barriers and mbarriers.
 use emulator::Effect;
 
-use super::state::{Item, Mbarrier};
+use super::state::{Item, Mbarrier, MbarrierWait};
 use super::{PARTITIONS, Simulator, Unit};
 use crate::stall::Stall;
 
@@ -134,14 +134,19 @@ impl Simulator<'_> {
         let parity = (barrier.phase as u32 - 1) & 1;
         let (free, parked): (Vec<_>, Vec<_>) = std::mem::take(&mut barrier.parked)
             .into_iter()
-            .partition(|&(_, wanted)| wanted == parity);
+            .partition(|wait| wait.parity == parity);
         barrier.parked = parked;
         let since = std::mem::replace(&mut barrier.since, time);
         let sm = self.ctas[cta].sm;
         self.act(sm, Unit::Phase, since, time);
-        let at = time + self.card.latency.mbarrier;
-        for (warp, _) in free {
-            self.unpark(warp, at, Stall::LongScoreboard);
+        let (poll, test) = (
+            self.card.interval.mbarrier_poll,
+            self.card.latency.mbarrier_test,
+        );
+        for wait in free {
+            let polls = ((time - wait.since) / poll).ceil();
+            let done = wait.since + polls * poll + test;
+            self.unpark(wait.warp, done, Stall::LongScoreboard);
         }
     }
 
@@ -168,7 +173,101 @@ impl Simulator<'_> {
         if barrier.phase & 1 != u64::from(parity) {
             return false;
         }
-        barrier.parked.push((number, parity));
+        barrier.parked.push(MbarrierWait {
+            warp: number,
+            parity,
+            since: time,
+        });
         true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use emulator::{Effect, TraceEffect, TraceEvent, WarpTrace};
+
+    use crate::card::Card;
+    use crate::machine_code::MachineCode;
+    use crate::path::Step;
+    use crate::sharing::{Read, Sharing};
+    use crate::simulate::{Job, Program, simulate};
+
+    /// An mbarrier's initialization, a wait, an arrival, an instruction that takes 15 clocks, and the end.
+    const CODE: &str = "registers 8
+1 1 - - 00 - SYNCS.EXCH.64
+2 1 - - 00 - SYNCS.PHASECHK.TRANS64.TRYWAIT
+3 1 - - 00 - SYNCS.ARRIVE.TRANS64
+4 15 - - 00 - NOP
+5 1 - - 00 - EXIT
+";
+
+    /// A warp that executes these instructions, of which some have an effect.
+    fn warp(number: u32, all: &[(u32, Option<Effect>)]) -> (WarpTrace, Vec<Step>) {
+        let mut trace = WarpTrace {
+            warp: number,
+            ..WarpTrace::default()
+        };
+        let mut steps = Vec::new();
+        for (event, &(instruction, effect)) in (0..).zip(all) {
+            trace.events.push(TraceEvent {
+                instruction,
+                active: 1,
+            });
+            trace
+                .effects
+                .extend(effect.map(|effect| TraceEffect { event, effect }));
+            steps.push(Step {
+                instruction,
+                event: Some(event),
+            });
+        }
+        (trace, steps)
+    }
+
+    /// When a warp goes on that waits for another one, which arrives after this many instructions.
+    fn end(instructions: usize) -> f64 {
+        let at = 64;
+        let wait = Effect::MbarrierWait { at, parity: 0 };
+        let arrive = Effect::MbarrierArrive {
+            rank: 0,
+            at,
+            count: 1,
+            bytes: 0,
+        };
+        let init = Effect::MbarrierInit { at, count: 1 };
+        let mut late = vec![(3, None); instructions];
+        late.extend([(2, Some(arrive)), (4, None)]);
+        let waits = warp(0, &[(0, Some(init)), (1, Some(wait)), (4, None)]);
+        let arrives = warp(1, &late);
+        let both = [&waits, &arrives];
+        let programs = both.map(|(trace, steps)| Program::new(steps.clone().into(), trace));
+        let job = Job {
+            clusters: vec![vec![programs.into()]],
+            resident: 1,
+            count: 1,
+            shared_bytes: 0,
+            sharing: Sharing::new(Read::default(), 0.0, 0.0, 0.0, 1e6, true),
+            window: None,
+        };
+        let code = MachineCode::of_text(CODE).expect("machine code");
+        let simulation = simulate(&Card::H200, &code, &job).expect("a simulation");
+        simulation.ends[0]
+    }
+
+    #[test]
+    fn a_waiting_warp_polls() {
+        let card = Card::H200;
+        let poll = card.interval.mbarrier_poll;
+        let first = end(2);
+        for instructions in 2..30 {
+            let (arrived, end) = (15.0 * instructions as f64, end(instructions));
+            let polls = (end - first) / poll;
+            assert!(
+                (polls - polls.round()).abs() < 1e-9,
+                "{instructions}: {end}"
+            );
+            let late = end - arrived - card.latency.mbarrier_arrive - card.latency.mbarrier_test;
+            assert!((0.0..poll + 3.0).contains(&late), "{instructions}: {late}");
+        }
     }
 }

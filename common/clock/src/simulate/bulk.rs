@@ -11,9 +11,12 @@ impl Simulator<'_> {
         number: usize,
         effects: &[emulator::TraceEffect],
         time: f64,
+        is_box: bool,
     ) {
         let (card, latency) = (self.card, &self.card.latency);
         let own = self.warps[number].cta;
+        let mut time = time;
+        let mut again = false;
         for one in effects {
             let Effect::BulkCopy {
                 bytes,
@@ -24,17 +27,34 @@ impl Simulator<'_> {
             else {
                 continue;
             };
+            // The lanes of a warp issue their copies one after the other.
+            if again {
+                time += card.interval.tma_lane;
+            }
+            again = true;
             let amount = f64::from(bytes);
             let sm = self.ctas[own].sm;
             let Some(at) = mbarrier else {
-                let read = self.sms[sm].memory.store(card, time, amount);
+                let read = self.sms[sm]
+                    .memory
+                    .store(card, time, amount, amount / 128.0);
                 let warp = &mut self.warps[number];
                 warp.open_bulk = warp.open_bulk.max(read + latency.shared);
                 continue;
             };
             let rate = card.bytes.tma;
-            let start = self.sms[sm].tma_free.max(time);
-            self.sms[sm].tma_free = start + amount / rate;
+            let map = if is_box && !self.ctas[own].has_map {
+                self.ctas[own].has_map = true;
+                latency.tensor_map
+            } else {
+                0.0
+            };
+            let start = self.sms[sm].tma_free.max(time + map);
+            let least = match is_box {
+                true => card.interval.tma_box,
+                false => card.interval.tma_copy,
+            };
+            self.sms[sm].tma_free = start + (amount / rate).max(least);
             let targets: Vec<usize> = (0..32)
                 .filter(|rank| ranks >> rank & 1 == 1)
                 .filter_map(|rank: usize| {
@@ -66,5 +86,7 @@ impl Simulator<'_> {
                 );
             }
         }
+        let warp = &mut self.warps[number];
+        warp.next = warp.next.max(time);
     }
 }

@@ -73,9 +73,10 @@ impl Simulator<'_> {
                 let full = queue.len() as f64 >= self.card.queue.memory_instructions;
                 let until = if full { queue.front().copied() } else { None };
                 let why = match class.does {
-                    Does::GlobalLoad | Does::GlobalStore | Does::AsyncCopy | Does::Atomic => {
-                        Stall::LgThrottle
-                    }
+                    Does::GlobalLoad
+                    | Does::GlobalStore { .. }
+                    | Does::AsyncCopy
+                    | Does::Atomic => Stall::LgThrottle,
                     _ => Stall::MioThrottle,
                 };
                 (until.unwrap_or(0.0), why)
@@ -177,7 +178,11 @@ impl Simulator<'_> {
         let sm = &mut self.sms[self.ctas[warp.cta].sm];
         let start = sm.data_free.max(time + 1.0);
         sm.data_free = start + wavefronts;
-        sm.queue[warp.index % PARTITIONS].push_back(start);
+        sm.starts.push_back(start);
+        // It leaves its sub-partition's queue when the SM's queue has room.
+        let room = sm.starts.len() > self.card.queue.data_accesses as usize;
+        let leaves = if room { sm.starts.pop_front() } else { None };
+        sm.queue[warp.index % PARTITIONS].push_back(leaves.unwrap_or(time));
         let at = self.ctas[self.warps[number].cta].sm;
         self.result.shared_busy += wavefronts;
         self.act(at, Unit::SharedMemory, start, start + wavefronts);

@@ -82,6 +82,7 @@ pub fn simulate(
         slot_free: [0.0; PARTITIONS],
         pipe_free: [[0.0; PIPES]; PARTITIONS],
         queue: std::array::from_fn(|_| VecDeque::new()),
+        starts: VecDeque::new(),
         data_free: 0.0,
         memory: Memory::new(card, shared, job.sharing),
         tma_free: 0.0,
@@ -155,6 +156,7 @@ impl<'a> Simulator<'a> {
                 alive: programs.len(),
                 barriers: HashMap::default(),
                 mbarriers: HashMap::default(),
+                has_map: false,
                 warpgroups: (0..programs.len().div_ceil(WARPGROUP))
                     .map(|_| Warpgroup::default())
                     .collect(),

@@ -130,8 +130,17 @@ pub(super) struct Mbarrier {
     pub(super) phase: u64,
     /// When the phase began.
     pub(super) since: f64,
-    /// Waiting warps, and the parity that each waits for.
-    pub(super) parked: Vec<(usize, u32)>,
+    pub(super) parked: Vec<MbarrierWait>,
+}
+
+/// A warp that polls an mbarrier.
+#[derive(Clone, Copy)]
+pub(super) struct MbarrierWait {
+    pub(super) warp: usize,
+    /// The parity that it waits for.
+    pub(super) parity: u32,
+    /// When it polled first.
+    pub(super) since: f64,
 }
 
 #[derive(Default)]
@@ -152,6 +161,8 @@ pub(super) struct Cta {
     pub(super) barriers: HashMap<u32, Barrier>,
     pub(super) mbarriers: HashMap<u32, Mbarrier>,
     pub(super) warpgroups: Vec<Warpgroup>,
+    /// Whether TMA has fetched its tensor maps. Several are fetched at the same time.
+    pub(super) has_map: bool,
 }
 
 pub(super) struct ClusterState {
@@ -170,6 +181,8 @@ pub(super) struct Sm {
     pub(super) slot_free: [f64; PARTITIONS],
     pub(super) pipe_free: [[f64; PIPES]; PARTITIONS],
     pub(super) queue: [VecDeque<f64>; PARTITIONS],
+    /// When the latest accesses to the data pipe of shared memory and the L1 begin, as many as its queue holds.
+    pub(super) starts: VecDeque<f64>,
     pub(super) data_free: f64,
     pub(super) memory: Memory,
     pub(super) tma_free: f64,

@@ -1,7 +1,7 @@
 //! Predicts how long a kernel takes, with the clock model and without a GPU.
 use std::collections::{BTreeMap, BTreeSet};
 
-use clock::{Card, CtaSize, Estimate, Launch, Listed, Place, Read, Sharing, Sm};
+use clock::{Card, CtaSize, Estimate, Launch, Listed, Place, Read, Sharing, Sm, written};
 use emulator::{LaunchReport, TraceRequest, WarpTrace};
 
 use crate::bench::Effort;
@@ -293,11 +293,14 @@ impl TracedLaunch<'_> {
         let wave = Read::of(&self.traced.wave, instructions, on);
         let traced: BTreeSet<_> = report.traces.iter().map(|warp| warp.block).collect();
         let own = Read::of(&report.traces, instructions, on).asked as f64;
-        let all = own / traced.len().max(1) as f64 * (schedule.clusters * ranks) as f64;
+        let of_all = (schedule.clusters * ranks) as f64 / traced.len().max(1) as f64;
+        let all = own * of_all;
+        let written = written(&report.traces, instructions) as f64 * of_all;
         let sharing = Sharing::new(
             wave,
             all,
             self.memory as f64,
+            written.min(self.memory as f64),
             card.queue.l2_bytes,
             self.warmed,
         )
