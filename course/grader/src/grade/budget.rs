@@ -56,6 +56,8 @@ pub enum Effect {
     TensorProducts,
     /// Tensor-core products of other formats.
     OtherTensorProducts,
+    /// Tensor-core products by `mma.sync`, of any format.
+    SynchronousProducts,
     /// Floating-point instructions in f64, counted per thread.
     DoubleArithmetic,
     /// Floating-point instructions, counted per thread, including conversions.
@@ -101,6 +103,7 @@ impl Effect {
             Self::Exchanges => "bytes exchanged between lanes",
             Self::TensorProducts => "products of f16 by tensor cores",
             Self::OtherTensorProducts => "products of other formats by tensor cores",
+            Self::SynchronousProducts => "products by mma.sync",
             Self::DoubleArithmetic => "f64 instructions of threads",
             Self::FloatArithmetic => "floating-point instructions of threads",
             Self::IntegerArithmetic => "integer instructions of threads",
@@ -162,6 +165,10 @@ impl Effect {
             },
             Self::OtherTensorProducts => match kind {
                 Kind::Mma(of) | Kind::Wgmma(of) if of.factors != FactorFormat::F16 => products(of),
+                _ => 0.0,
+            },
+            Self::SynchronousProducts => match kind {
+                Kind::Mma(of) => products(of),
                 _ => 0.0,
             },
             Self::DoubleArithmetic => of(
