@@ -262,7 +262,8 @@ fn in_the_kernel(
     words
 }
 
-/// For a load that the compiler has moved to a line that cannot have one: where its value is used.
+/// For a load that the compiler has merged with others, so that it has no line (0), or moved to one that cannot have a load: where its
+/// value is used.
 fn moved(
     all: &LaunchResults,
     launch: &PlannedLaunch,
@@ -275,7 +276,7 @@ fn moved(
     let text_of = |line: u32| code?.lines().nth((line as usize).checked_sub(1)?);
     let at = lines::line_of(trial.source(), load)?;
     let is_load = matches!(load.kind, InstructionKind::Load(_));
-    if !is_load || may_load(text_of(at)?) {
+    if !is_load || text_of(at).is_some_and(may_load) {
         return None;
     }
     let behind = instructions.get(location.instruction + 1..)?;
@@ -285,7 +286,7 @@ fn moved(
     let line = used.find(|line| text_of(*line).is_some_and(may_load))?;
     let text = beginning(text_of(line)?.trim());
     Some(format!(
-        "\n  the compiler has moved this load: its value is used in line {line}: {text}"
+        "\n  the compiler has moved or merged this load: its value is used in line {line}: {text}"
     ))
 }
 
