@@ -38,7 +38,7 @@ pub enum Effect {
     AsyncCopies,
     /// Bytes of tiles that TMA copies to or from shared memory.
     TensorCopies,
-    /// Bytes loaded from shared memory to registers, except by `ldmatrix`.
+    /// Bytes loaded from shared memory to registers, except by `ldmatrix`. `wmma.load` counts: it computes the lanes' addresses.
     SharedToRegisters,
     /// The sum of [`Effect::SharedToRegisters`] and [`Effect::MatrixLoads`].
     SharedLoads,
@@ -146,7 +146,10 @@ impl Effect {
             // Counted for both memories.
             Self::AsyncCopies => of(matches!(kind, Kind::AsyncCopy { .. }), bytes / 2.0),
             Self::TensorCopies => of(matches!(kind, Kind::BulkCopy { tensor: true }), bytes),
-            Self::SharedToRegisters => of(loads && shared, bytes),
+            Self::SharedToRegisters => of(
+                (loads || instruction.opcode.starts_with("wmma.load")) && shared,
+                bytes,
+            ),
             Self::SharedLoads => {
                 let matrix = matches!(kind, Kind::LoadMatrix { .. });
                 of((loads || matrix) && shared, bytes)
