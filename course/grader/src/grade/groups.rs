@@ -51,10 +51,13 @@ pub fn of(instructions: &[Instruction], launched: &Launched) -> Option<String> {
     }
     // Each warp executes the first instruction once.
     let warps = counters.first()?.executions.max(1);
-    let (warps, which) = match copying(&launched.run.leads) {
-        some if (1..warps).contains(&some) => (some, "a warp that copies"),
-        _ => (warps, "a warp"),
+    let (warps, which) = match producers(&launched.run.leads) {
+        Some(some) => (some, "a warp that copies"),
+        None => (warps, "a warp"),
     };
+    if warps == 0 {
+        return None;
+    }
     (allowed > 0 && commits.is_multiple_of(warps)).then(|| {
         let commits = commits / warps;
         let groups = if commits == 1 { "group" } else { "groups" };
@@ -68,9 +71,10 @@ pub fn of(instructions: &[Instruction], launched: &Launched) -> Option<String> {
     })
 }
 
-/// How many warps issue copies that others wait for.
-fn copying(leads: &[CopyLead]) -> u64 {
-    let copying = leads.iter().filter(|lead| lead.copies_for_others > 0);
-    let warps: BTreeSet<_> = copying.map(|lead| (lead.block, lead.warp)).collect();
-    warps.len() as u64
+/// How many warps only copy, if such warps issue the copies that others multiply.
+fn producers(leads: &[CopyLead]) -> Option<u64> {
+    let has_producer = leads.iter().any(|lead| lead.of > 0 && lead.issuer_of == 0);
+    let idle = leads.iter().filter(|lead| lead.of == 0);
+    let warps: BTreeSet<_> = idle.map(|lead| (lead.block, lead.warp)).collect();
+    has_producer.then_some(warps.len() as u64)
 }

@@ -220,7 +220,9 @@ fn distance(
 
 /// Elements are stored in the place of others, and nothing in their own.
 fn overwritten(product: &Product) -> Option<Cause> {
-    let is_empty = |row, column| product.got(row, column).is_nan();
+    // Shared memory that nobody has written reads as 0.
+    let is_empty =
+        |row, column| matches!(product.got(row, column), got if got.is_nan() || got == 0.0);
     let wrong = product.wrong();
     let (empty, held): (Vec<_>, Vec<_>) = wrong
         .into_iter()
@@ -235,8 +237,8 @@ fn overwritten(product: &Product) -> Option<Cause> {
     let name = if product.bits { "out" } else { "C" };
     Some(Cause {
         what: format!(
-            "two elements in one place: {name}[{row}][{column}] holds what belongs to {name}[{other_row}][{other_column}], where nothing is \
-             stored; its own value was overwritten"
+            "two elements in one place: {name}[{row}][{column}] holds what belongs to {name}[{other_row}][{other_column}], which \
+             is empty; its own value was overwritten"
         ),
         hint: "which term of the address distinguishes these two elements: is it missing, or too small?".into(),
         mistake: "two-in-one-place",

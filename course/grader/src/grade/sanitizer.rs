@@ -372,7 +372,8 @@ fn advice(finding: &Finding, kind_of: &KindOf) -> (&'static str, &'static str) {
         ),
         FindingKind::Uninitialized(_) => (
             "uninitialized",
-            "which code should write these bytes: is it missing, too late, or do writer and reader compute different addresses?",
+            "which code should write these bytes: is it missing, too late, do writer and reader compute different addresses, or does it store two \
+             elements in one place and none here?",
         ),
         FindingKind::UndefinedRegister { .. } => (
             "uninitialized-variable",
