@@ -293,10 +293,8 @@ fn moved(
 /// Whether a line of CUDA can have a load: a subscript, a dereference or a call.
 fn may_load(text: &str) -> bool {
     let code = text.split("//").next().unwrap_or_default().trim();
-    let starts = |word: &&str| code.starts_with(*word);
-    let is_plain = ["for (", "while (", "__sync", "#"]
-        .iter()
-        .any(|word| starts(&word));
+    let plain = ["for (", "while (", "__sync", "#"];
+    let is_plain = plain.iter().any(|word| code.starts_with(word));
     code.contains('[') || !is_plain && (code.contains('*') || code.contains('('))
 }
 
