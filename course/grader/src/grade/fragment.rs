@@ -277,7 +277,7 @@ fn differing(a: &Operand, b: &Operand, before: &[Option<(u32, u32)>; 2]) -> Opti
             "a product multiplies columns of A from k {of_a} on with rows of B from k {of_b} on"
         ),
         hint: "at which k does each operand begin in this product, and by how many bytes does its address go on from one product to \
-               the next? TMA takes a box's column first, then its row"
+               the next?"
             .into(),
         mistake: "wrong-factors",
     })
