@@ -7,7 +7,7 @@ use emulator::{Instruction, WarpTrace};
 use crate::card::Card;
 use crate::listed::Listed;
 use crate::machine_code::MachineCode;
-use crate::path::{Step, Walk};
+use crate::path::{Step, Walk, is_indirect};
 use crate::sharing::Sharing;
 use crate::shorten;
 use crate::simulate::{Job, Program, Simulation, SimulationError, simulate};
@@ -72,6 +72,15 @@ pub enum LaunchError {
         /// All trace instructions that were looked up.
         all: usize,
     },
+    /// The machine code goes on at an address that only a register knows.
+    #[error(
+        "the machine code has {opcode}, which goes on at an address in a register, and the clock does not follow it: name the function, \
+         or let the compiler inline it"
+    )]
+    Indirect {
+        /// The instruction's opcode.
+        opcode: String,
+    },
     /// The simulation got stuck.
     #[error(transparent)]
     Simulation(#[from] SimulationError),
@@ -125,6 +134,14 @@ impl Launch<'_> {
                         Some(listed) => (listed.steps(trace), 0),
                         None => walk.of(trace),
                     };
+                    let executed = steps.iter().map(|step| step.instruction as usize);
+                    let mut executed = executed.filter_map(|at| self.code.instructions.get(at));
+                    if let Some(one) =
+                        executed.find(|one| self.listed.is_none() && is_indirect(one))
+                    {
+                        let opcode = one.opcode.clone();
+                        return Err(LaunchError::Indirect { opcode });
+                    }
                     let steps: Arc<[Step]> = steps.into();
                     paths.push((trace, steps.clone(), missed));
                     (steps, missed)

@@ -46,6 +46,8 @@ pub struct Walk<'a> {
     /// The first `wgmma` stands for all `wgmma`s of the PTX: the machine code keeps their order but not their lines.
     wgmmas: Option<u32>,
     is_wgmma: Vec<bool>,
+    /// For each PTX instruction, the one that stands for all copies of its line: a function is inlined at each of its calls.
+    of_line: Vec<u32>,
     /// For each PTX instruction, whether it polls other threads: [`polls`].
     polls: Vec<bool>,
 }
@@ -108,6 +110,10 @@ impl<'a> Walk<'a> {
             anchors,
             wgmmas,
             is_wgmma,
+            of_line: (0..)
+                .zip(instructions)
+                .map(|(index, one)| lines.get(&one.ptx_line).copied().unwrap_or(index))
+                .collect(),
             polls: instructions.iter().map(polls).collect(),
         }
     }
@@ -122,7 +128,7 @@ impl<'a> Walk<'a> {
         for (at, event) in (0..).zip(&trace.events) {
             let instruction = match (self.wgmmas, self.is_wgmma[event.instruction as usize]) {
                 (Some(first), true) => first,
-                _ => event.instruction,
+                _ => self.of_line[event.instruction as usize],
             };
             if let Some(visits) = visits.get_mut(&instruction) {
                 // The number of polls depends on the emulator's schedule, not on the card: only the last poll counts.
@@ -141,6 +147,7 @@ impl<'a> Walk<'a> {
             frontier: 0,
             done: 0,
             undecided: HashMap::default(),
+            calls: Vec::new(),
         };
         let steps = walker.run();
         (steps, total - walker.done.min(total))
@@ -171,6 +178,8 @@ struct Walker<'a, 'b> {
     done: usize,
     /// For each branch, how often neither side matched the trace.
     undecided: HashMap<usize, u32>,
+    /// Where the calls that are being executed return to.
+    calls: Vec<usize>,
 }
 
 impl Walker<'_, '_> {
@@ -199,7 +208,7 @@ impl Walker<'_, '_> {
                         true => self.choose(next, target),
                     }
                 }
-                _ => next,
+                _ => after(one, at, &mut self.calls),
             };
             if is_jump(&one.opcode) || one.opcode == "EXIT" {
                 last_event = self.last_event(at);
@@ -228,6 +237,7 @@ impl Walker<'_, '_> {
     fn anchors_from(&self, from: usize, most: usize) -> (Vec<Option<u32>>, usize) {
         let code = &self.walk.code.instructions;
         let (mut found, mut at) = (Vec::new(), from);
+        let mut calls = self.calls.clone();
         let mut ahead: HashMap<(u32, u32), usize> = HashMap::default();
         let mut looked = 0;
         while at < code.len() && found.len() < most && looked < 4096 {
@@ -249,7 +259,7 @@ impl Walker<'_, '_> {
                     }
                     at = target as usize;
                 }
-                _ => at += 1,
+                _ => at = after(one, at, &mut calls),
             }
         }
         (found, at)
@@ -389,6 +399,26 @@ impl Fit {
             }
         }
     }
+}
+
+/// The most calls that are followed into each other: recursion goes no deeper.
+const MOST_CALLS: usize = 64;
+
+/// The instruction after one that is not a jump: a call's function, or behind the call that a function returns from.
+fn after(one: &MachineInstruction, at: usize, calls: &mut Vec<usize>) -> usize {
+    match (root(&one.opcode), one.target) {
+        ("CALL", Some(target)) if !one.guarded && calls.len() < MOST_CALLS => {
+            calls.push(at + 1);
+            target as usize
+        }
+        ("RET", _) if !one.guarded => calls.pop().unwrap_or(at + 1),
+        _ => at + 1,
+    }
+}
+
+/// Whether an instruction goes on at an address that only a register knows, and the walk does not.
+pub(crate) fn is_indirect(one: &MachineInstruction) -> bool {
+    matches!(root(&one.opcode), "CALL" | "BRX" | "JMX") && one.target.is_none()
 }
 
 fn is_jump(opcode: &str) -> bool {
@@ -544,6 +574,20 @@ ret;
             (12, "EXIT", false, None),
         ]);
         assert_eq!(walk(&code, 3), (vec![0, 1, 0, 1, 0, 1, 2, 3], 0));
+    }
+
+    #[test]
+    fn calls_are_followed_and_return() {
+        // The store after two calls of a function at 4, which loads.
+        let code = code(&[
+            (7, "CALL.REL.NOINC", false, Some(4)),
+            (7, "CALL.REL.NOINC", false, Some(4)),
+            (11, "STG.E", false, None),
+            (12, "EXIT", false, None),
+            (8, "LDG.E", false, None),
+            (10, "RET.REL.NODEC", false, None),
+        ]);
+        assert_eq!(walk(&code, 2), (vec![0, 4, 5, 1, 4, 5, 2, 3], 0));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! `cargo ladder course` in a workspace of its own: a grade counts as long as the file is unchanged.
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Output};
 
 use tempfile::TempDir;
 
@@ -35,14 +35,18 @@ impl Workspace {
 
     /// The output of a command.
     fn says(&self, arguments: &[&str]) -> String {
-        let output = Command::new(env!("CARGO_BIN_EXE_ladder"))
+        let output = self.run(arguments);
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        text + &String::from_utf8_lossy(&output.stderr)
+    }
+
+    fn run(&self, arguments: &[&str]) -> Output {
+        Command::new(env!("CARGO_BIN_EXE_ladder"))
             .args(arguments)
             .current_dir(self.0.path())
             .env_remove("CARGO_MANIFEST_DIR")
             .output()
-            .expect("ladder");
-        let text = String::from_utf8_lossy(&output.stdout).into_owned();
-        text + &String::from_utf8_lossy(&output.stderr)
+            .expect("ladder")
     }
 
     /// The line of the assignment.
@@ -58,6 +62,14 @@ impl Workspace {
 fn ours(path: &str) -> String {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     fs::read_to_string(root.join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+#[test]
+fn an_open_assignment_is_not_an_error_and_a_missing_course_is() {
+    let workspace = Workspace::new();
+    assert_eq!(workspace.run(&["course"]).status.code(), Some(0));
+    fs::remove_dir_all(workspace.at("course")).expect("the course");
+    assert_eq!(workspace.run(&["course"]).status.code(), Some(2));
 }
 
 #[test]

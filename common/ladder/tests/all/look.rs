@@ -206,3 +206,42 @@ fn an_assignments_tiles_and_fragments() {
     }
     assert_eq!(pair.len(), 2, "{value}");
 }
+
+/// In a kernel for TMA and `wgmma`: a struct's tiles, in rows of 64 bytes with their swizzle, and descriptors.
+#[test]
+fn tiles_of_a_struct_and_descriptors_are_decoded() {
+    if !nvrtc() {
+        return;
+    }
+    let kernel = "course/assignments/07_hopper/solution/kernel.cu";
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let source = std::fs::read_to_string(root.join(kernel)).expect("a solution");
+    let is_it = |line: &str| {
+        line.trim_start()
+            .starts_with("wgmma(acc, descriptor(a, 16, 512, 2)")
+    };
+    let at = source.lines().position(is_it).expect("a line") + 1;
+    let at = at.to_string();
+    let launch = [
+        kernel, "--arch", "sm_90a", "--size", "64x96x32", "--at", &at,
+    ];
+    let tile = ["--show", "s", "--shape", "64x32"];
+    let (text, code) = says(&[&launch[..], &tile, &["--swizzle", "col ^ (row >> 1 & 3)"]].concat());
+    assert_eq!(code, Some(0), "{text}");
+    assert!(
+        text.starts_with("s, 64 x 32 f16, in logical order"),
+        "{text}"
+    );
+    let (text, _) = says(&[&launch[..], &tile, &["--swizzle", "col ^ row"]].concat());
+    assert!(
+        text.contains("rows have 64 bytes here, by --shape and --as"),
+        "{text}"
+    );
+    let (text, _) = says(&[&launch[..], &["--show-registers"]].concat());
+    for words in [
+        "s + 0, leading 16, stride 512, 64-byte swizzle",
+        "s + 4096, leading 2048, stride 512, 64-byte swizzle",
+    ] {
+        assert!(text.contains(words), "{words}: {text}");
+    }
+}

@@ -8,7 +8,7 @@ use crate::progress::{self, Step};
 #[derive(clap::Args)]
 #[command(
     after_help = "`cargo ladder grade`, with or without --watch, records each grading under target/course/, with the hash of the \
-    file.\nExit code 0: all assignments are passed. 1: some are not. 2: this folder has no course."
+    file.\nExit code 0, however many are passed: an open assignment is not an error. 2: this folder has no course."
 )]
 pub struct Arguments {
     /// Grade files that have changed since they were last graded
@@ -16,7 +16,7 @@ pub struct Arguments {
     grade: bool,
 }
 
-/// Whether all assignments are passed.
+/// Prints the list. An assignment that is still open is not an error.
 pub fn run(arguments: &Arguments) -> Result<bool> {
     let root = rungs::root().context("this is not the workspace: run the command there")?;
     let mut all = progress::all(&root)?;
@@ -29,5 +29,5 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
         all = progress::all(&root)?;
     }
     anstream::print!("{}", progress::text(&all));
-    Ok(all.iter().all(progress::Assignment::is_passed))
+    Ok(true)
 }

@@ -38,7 +38,7 @@ pub enum Effect {
     AsyncCopies,
     /// Bytes of tiles that TMA copies to or from shared memory.
     TensorCopies,
-    /// Bytes loaded from shared memory to registers, except by `ldmatrix`.
+    /// Bytes loaded from shared memory to registers, except by `ldmatrix`. `wmma.load` counts: it computes the lanes' addresses.
     SharedToRegisters,
     /// The sum of [`Effect::SharedToRegisters`] and [`Effect::MatrixLoads`].
     SharedLoads,
@@ -56,6 +56,8 @@ pub enum Effect {
     TensorProducts,
     /// Tensor-core products of other formats.
     OtherTensorProducts,
+    /// Tensor-core products by `mma.sync`, of any format.
+    SynchronousProducts,
     /// Floating-point instructions in f64, counted per thread.
     DoubleArithmetic,
     /// Floating-point instructions, counted per thread, including conversions.
@@ -101,6 +103,7 @@ impl Effect {
             Self::Exchanges => "bytes exchanged between lanes",
             Self::TensorProducts => "products of f16 by tensor cores",
             Self::OtherTensorProducts => "products of other formats by tensor cores",
+            Self::SynchronousProducts => "products by mma.sync",
             Self::DoubleArithmetic => "f64 instructions of threads",
             Self::FloatArithmetic => "floating-point instructions of threads",
             Self::IntegerArithmetic => "integer instructions of threads",
@@ -143,7 +146,10 @@ impl Effect {
             // Counted for both memories.
             Self::AsyncCopies => of(matches!(kind, Kind::AsyncCopy { .. }), bytes / 2.0),
             Self::TensorCopies => of(matches!(kind, Kind::BulkCopy { tensor: true }), bytes),
-            Self::SharedToRegisters => of(loads && shared, bytes),
+            Self::SharedToRegisters => of(
+                (loads || instruction.opcode.starts_with("wmma.load")) && shared,
+                bytes,
+            ),
             Self::SharedLoads => {
                 let matrix = matches!(kind, Kind::LoadMatrix { .. });
                 of((loads || matrix) && shared, bytes)
@@ -162,6 +168,10 @@ impl Effect {
             },
             Self::OtherTensorProducts => match kind {
                 Kind::Mma(of) | Kind::Wgmma(of) if of.factors != FactorFormat::F16 => products(of),
+                _ => 0.0,
+            },
+            Self::SynchronousProducts => match kind {
+                Kind::Mma(of) => products(of),
                 _ => 0.0,
             },
             Self::DoubleArithmetic => of(

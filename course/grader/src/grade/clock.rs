@@ -22,8 +22,16 @@ pub fn predicted_clocks<'a>(measure: &Measure, all: &LaunchResults<'a>, judged: 
         let time = match all.trial(launch).time(&launch.on, one) {
             Ok(time) => time,
             Err(error) => {
-                let hint = "the prediction runs the blocks of one SM without all others: does one of them wait for another?";
-                none(judged, error.to_string(), hint);
+                let why = error.to_string();
+                let hint = match why.contains("address in a register") {
+                    true => {
+                        "which function is called by a pointer, or which `switch` has many cases?"
+                    }
+                    false => {
+                        "the prediction runs the blocks of one SM without all others: does one of them wait for another?"
+                    }
+                };
+                none(judged, why, hint);
                 continue;
             }
         };

@@ -61,12 +61,12 @@ pub fn of(all: &LaunchResults, launch: &PlannedLaunch, wrong: &Launched) -> Opti
     by_fragment
         .or_else(|| {
             told.as_ref()
-                .and_then(|told| misplaced::of(told, task, tile.k))
+                .and_then(|told| misplaced::of(told, task, &tile))
         })
         .or_else(|| {
             let work = u64::from(m) * u64::from(n) * u64::from(k);
             (work <= MOST_WORK)
-                .then(|| misplaced::of(wrong, task, tile.k))
+                .then(|| misplaced::of(wrong, task, &tile))
                 .flatten()
         })
         .or_else(|| {

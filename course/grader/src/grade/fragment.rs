@@ -26,7 +26,7 @@ pub fn wrong(launched: &Launched, instructions: &[Instruction]) -> Option<Cause>
         let unknown = if by_wgmma { None } else { unknown() };
         let found = unknown.or_else(|| a.first_wrong(by_wgmma));
         let found = found.or_else(|| b.first_wrong(by_wgmma));
-        found.or_else(|| differing(&a, &b))
+        found.or_else(|| differing(&a, &b, &first_of(all, factors, &labels)))
     })
 }
 
@@ -130,12 +130,24 @@ impl Operand {
             ),
             hint: match is_transposed {
                 true => "each 8x8 matrix of this operand is transposed: in which order is it stored, and in which does mma want it?".into(),
+                false if self.is_chunk_of_row(held, wanted) => OTHER_CHUNK.into(),
                 false => self.whose_address(lane, half / 2),
             },
             mistake: match is_transposed {
                 true => "transposed-fragment",
                 false => "wrong-fragment",
             },
+        }
+    }
+
+    /// Whether both are in one row of the operand, some chunks of 16 bytes apart.
+    fn is_chunk_of_row(&self, held: Element, wanted: Element) -> bool {
+        match (held, wanted) {
+            (Element::A(row, one), Element::A(of, other))
+            | (Element::B(row, one), Element::B(of, other)) => {
+                row == of && one.abs_diff(other) % 8 == 0
+            }
+            _ => false,
         }
     }
 
@@ -191,8 +203,8 @@ impl Operand {
                 mode,
             ),
             (_, _, 0..8) if mn % 32 == 0 => (
-                "the distance of a panel to the next along N: the leading byte offset",
-                "how many bytes has a panel of B, with all of its rows?",
+                "the distance of a panel to the next along N: the leading byte offset; or at the column where the copy of that panel begins",
+                "how many bytes has a panel of B, with all of its rows, and which columns of B are copied to each?",
             ),
             (_, _, 0..8) => ("columns within a panel: the swizzle's mode", mode),
             _ => (
@@ -211,6 +223,19 @@ impl Operand {
     }
 }
 
+/// What a wrong fragment's hint asks if both elements are in one row.
+pub const OTHER_CHUNK: &str = "both are in one row, some chunks of 16 bytes apart: does the address apply the permutation with which the row was \
+     written (for TMA, the swizzle of `gemm_boxes`), and which chunk does this lane name?";
+
+/// Where the operands of the warp's first product begin.
+fn first_of(all: &[MatrixFactors], of: &MatrixFactors, labels: &Labels) -> [Option<(u32, u32)>; 2] {
+    let same = |one: &&MatrixFactors| {
+        (one.block, one.warp, one.instruction) == (of.block, of.warp, of.instruction)
+    };
+    let first = all.iter().find(same).unwrap_or(of);
+    ['A', 'B'].map(|name| Operand::of(first, labels, name).first())
+}
+
 /// All of an operand is 0, in every product.
 fn nothing_loaded(name: char) -> Cause {
     Cause {
@@ -223,10 +248,31 @@ fn nothing_loaded(name: char) -> Cause {
     }
 }
 
-/// Both are blocks, of different k.
-fn differing(a: &Operand, b: &Operand) -> Option<Cause> {
-    let ((_, of_a), (of_b, _)) = (a.first()?, b.first()?);
-    (of_a != of_b).then(|| Cause {
+/// Both are blocks, of different k; `before` is where they began in the warp's first product.
+fn differing(a: &Operand, b: &Operand, before: &[Option<(u32, u32)>; 2]) -> Option<Cause> {
+    let ((row, of_a), (of_b, column)) = (a.first()?, b.first()?);
+    if of_a == of_b {
+        return None;
+    }
+    // The other operand has gone on along K by as much as this one in the other direction.
+    let (first_row, first_column) = (before[0]?.0, before[1]?.1);
+    let turned = if row > first_row && of_b > of_a && row - first_row == of_b - of_a {
+        Some((Element::A(row, of_a), Element::A(first_row, of_b)))
+    } else if column > first_column && of_a > of_b && column - first_column == of_a - of_b {
+        Some((Element::B(of_b, column), Element::B(of_a, first_column)))
+    } else {
+        None
+    };
+    if let Some((held, wanted)) = turned {
+        return Some(Cause {
+            what: format!("an operand begins with {held}, should begin with {wanted}"),
+            hint: "from one step along K to the next, which of the two coordinates of this operand's tile changes? TMA takes the column \
+                   first, then the row"
+                .into(),
+            mistake: "exchanged-indices",
+        });
+    }
+    Some(Cause {
         what: format!(
             "a product multiplies columns of A from k {of_a} on with rows of B from k {of_b} on"
         ),

@@ -1,8 +1,23 @@
-//! What a launch's waits for groups of `cp.async` leave in flight.
-use emulator::{Counters, Instruction, InstructionKind};
+//! What a launch's waits for copies leave in flight: for groups of `cp.async`, and for the bytes that an mbarrier expects.
+use std::collections::BTreeSet;
+
+use emulator::{CopyLead, Counters, Instruction, InstructionKind};
+use harness::Launched;
+
+/// Why a copy by TMA may still be in flight when its bytes are read: nobody told an mbarrier to wait for it.
+pub fn of_bulk(instructions: &[Instruction], counters: &[Counters]) -> Option<&'static str> {
+    let mut all = instructions.iter().zip(counters);
+    let expects = |of: &Instruction| of.opcode.contains("expect_tx");
+    let is_expected = all.any(|(of, counters)| expects(of) && counters.executions > 0);
+    (!is_expected).then_some(
+        "no thread tells an mbarrier in this launch how many bytes to expect (expect_tx): so its phase ends with the arrivals, and \
+         nothing waits for the copies",
+    )
+}
 
 /// Why a copy may still be in flight when its bytes are read, as far as the number of groups tells.
-pub fn of(instructions: &[Instruction], counters: &[Counters]) -> Option<String> {
+pub fn of(instructions: &[Instruction], launched: &Launched) -> Option<String> {
+    let counters = &launched.run.counters;
     let all = || instructions.iter().zip(counters);
     let executed = |is_it: &dyn Fn(&Instruction) -> bool| -> u64 {
         let found = all().filter(|(of, _)| is_it(of));
@@ -36,6 +51,13 @@ pub fn of(instructions: &[Instruction], counters: &[Counters]) -> Option<String>
     }
     // Each warp executes the first instruction once.
     let warps = counters.first()?.executions.max(1);
+    let (warps, which) = match producers(&launched.run.leads) {
+        Some(some) => (some, "a warp that copies"),
+        None => (warps, "a warp"),
+    };
+    if warps == 0 {
+        return None;
+    }
     (allowed > 0 && commits.is_multiple_of(warps)).then(|| {
         let commits = commits / warps;
         let groups = if commits == 1 { "group" } else { "groups" };
@@ -44,7 +66,15 @@ pub fn of(instructions: &[Instruction], counters: &[Counters]) -> Option<String>
             false => format!("may leave {allowed} in flight, so it waits for none"),
         };
         format!(
-            "a warp commits {commits} {groups} of copies in this launch; cp.async.wait_group {allowed} {left}"
+            "{which} commits {commits} {groups} of copies in this launch; cp.async.wait_group {allowed} {left}"
         )
     })
+}
+
+/// How many warps only copy, if such warps issue the copies that others multiply.
+fn producers(leads: &[CopyLead]) -> Option<u64> {
+    let has_producer = leads.iter().any(|lead| lead.of > 0 && lead.issuer_of == 0);
+    let idle = leads.iter().filter(|lead| lead.of == 0);
+    let warps: BTreeSet<_> = idle.map(|lead| (lead.block, lead.warp)).collect();
+    has_producer.then_some(warps.len() as u64)
 }

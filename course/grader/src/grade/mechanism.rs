@@ -72,6 +72,10 @@ fn shared_bytes<'a>(all: &LaunchResults<'a>, judged: &mut Judged<'a>) {
         let bytes = all.trial(launch).shared_bytes().saturating_sub(barriers);
         let tile = all.rubric.tile[launch.tile];
         let allowed = tile.shared_bytes;
+        // A launch that a fault has ended may not have initialized its mbarriers, which then count as other bytes.
+        if one.run.findings.iter().any(emulator::Finding::is_fatal) {
+            continue;
+        }
         if index == 0 {
             let beside = if barriers > 0 {
                 " beside mbarriers"

@@ -6,7 +6,7 @@ use harness::Launched;
 
 use super::diagnosis::Cause;
 use super::pattern;
-use super::rubric::AssignmentKind;
+use super::rubric::{AssignmentKind, TileVariant};
 
 /// Number of wrong elements that are examined.
 const LOOKED_AT: usize = 64;
@@ -15,7 +15,7 @@ const LOOKED_AT: usize = 64;
 const MOST_ELEMENTS: usize = 1 << 17;
 
 /// The cause, if most wrong elements agree: swapped indices, or missing steps along K.
-pub fn of(launched: &Launched, task: AssignmentKind, bk: u32) -> Option<Cause> {
+pub fn of(launched: &Launched, task: AssignmentKind, tile: &TileVariant) -> Option<Cause> {
     if launched.c.len() > MOST_ELEMENTS {
         return None;
     }
@@ -25,10 +25,12 @@ pub fn of(launched: &Launched, task: AssignmentKind, bk: u32) -> Option<Cause> {
         return None;
     }
     let is_gemm = task == AssignmentKind::Gemm;
-    let steps = || is_gemm.then(|| steps(&product, &wrong, bk)).flatten();
+    let steps = || is_gemm.then(|| steps(&product, &wrong, tile.k)).flatten();
     exchanged(&product, &wrong)
         .or_else(|| within_rows(&product, &wrong))
         .or_else(steps)
+        .or_else(|| overwritten(&product))
+        .or_else(|| another_tile(&product, tile))
 }
 
 /// A short description of which elements are wrong, if there is one.
@@ -182,6 +184,92 @@ fn exchanged(product: &Product, wrong: &[(usize, usize)]) -> Option<Cause> {
     })
 }
 
+/// Rows and columns from an element to another.
+type Distance = (isize, isize);
+
+/// The distance from these elements to those whose values they hold, if most of them agree: one of them, and that distance.
+fn distance(
+    product: &Product,
+    all: &[(usize, usize)],
+    fits: impl Fn(usize, usize) -> bool,
+) -> Option<((usize, usize), Distance)> {
+    let mut votes = BTreeMap::<Distance, usize>::new();
+    for &(row, column) in all {
+        let got = product.got(row, column);
+        for (at, (want, bound)) in product.want.iter().enumerate() {
+            let (other_row, other_column) = (at / product.columns, at % product.columns);
+            if (got - want).abs() <= *bound && fits(other_row, other_column) {
+                let down = other_row as isize - row as isize;
+                let right = other_column as isize - column as isize;
+                *votes.entry((down, right)).or_default() += 1;
+            }
+        }
+    }
+    let (of, count) = votes.into_iter().max_by_key(|(_, count)| *count)?;
+    let target = |&(row, column): &(usize, usize)| {
+        let row = row.checked_add_signed(of.0)?;
+        let column = column.checked_add_signed(of.1)?;
+        (row < product.rows && column < product.columns).then_some((row, column))
+    };
+    // What belongs outside C cannot be found in it.
+    let inside = all.iter().filter(|at| target(at).is_some());
+    let first = *inside.clone().next()?;
+    let inside = inside.count();
+    (count >= ENOUGH && 10 * count >= 8 * inside && 4 * inside >= all.len()).then_some((first, of))
+}
+
+/// Elements are stored in the place of others, and nothing in their own.
+fn overwritten(product: &Product) -> Option<Cause> {
+    // Shared memory that nobody has written reads as 0.
+    let is_empty =
+        |row, column| matches!(product.got(row, column), got if got.is_nan() || got == 0.0);
+    let wrong = product.wrong();
+    let (empty, held): (Vec<_>, Vec<_>) = wrong
+        .into_iter()
+        .partition(|&(row, column)| is_empty(row, column));
+    if empty.len() < ENOUGH {
+        return None;
+    }
+    let step = held.len().div_ceil(LOOKED_AT).max(1);
+    let held: Vec<_> = held.into_iter().step_by(step).collect();
+    let ((row, column), (down, right)) = distance(product, &held, is_empty)?;
+    let (other_row, other_column) = (row as isize + down, column as isize + right);
+    let name = if product.bits { "out" } else { "C" };
+    Some(Cause {
+        what: format!(
+            "two elements in one place: {name}[{row}][{column}] holds what belongs to {name}[{other_row}][{other_column}], which \
+             is empty; its own value was overwritten"
+        ),
+        hint: "which term of the address distinguishes these two elements: is it missing, or too small?".into(),
+        mistake: "two-in-one-place",
+    })
+}
+
+/// A whole tile holds what belongs elsewhere, each tile at another distance.
+fn another_tile(product: &Product, tile: &TileVariant) -> Option<Cause> {
+    let (bm, bn) = (tile.m.max(1) as usize, tile.n.max(1) as usize);
+    let mut wrong = product.wrong();
+    let &(row, column) = wrong.first()?;
+    let of_tile = |(row, column): (usize, usize)| (row / bm, column / bn);
+    let which = of_tile((row, column));
+    wrong.retain(|at| of_tile(*at) == which);
+    let step = wrong.len().div_ceil(LOOKED_AT).max(1);
+    let wrong: Vec<_> = wrong.into_iter().step_by(step).collect();
+    let ((row, column), (down, right)) = distance(product, &wrong, |_, _| true)?;
+    let (other_row, other_column) = (row as isize + down, column as isize + right);
+    let name = if product.bits { "out" } else { "C" };
+    Some(Cause {
+        what: format!(
+            "{name}[{row}][{column}] holds what belongs to {name}[{other_row}][{other_column}], and so does its whole tile; in other tiles \
+             the distance is another"
+        ),
+        hint: "for the block of this tile: at which row of A and at which column of B does it begin to copy, and at which row and column \
+               of C does it store?"
+            .into(),
+        mistake: "exchanged-indices",
+    })
+}
+
 /// Number of wrong elements that suffice to exclude chance.
 const ENOUGH: usize = 8;
 
@@ -209,6 +297,9 @@ fn within_rows(product: &Product, wrong: &[(usize, usize)]) -> Option<Cause> {
         mistake: "swizzle-on-one-side",
     })
 }
+
+/// The k of one matrix product, or half of them.
+const UNIT: usize = 8;
 
 /// Most wrong elements are sums that lack some products: one step along K, all but the first or last steps, or the same
 /// k of each step; or they are the last product alone.
@@ -260,6 +351,12 @@ fn steps(product: &Product, wrong: &[(usize, usize)], bk: u32) -> Option<Cause> 
                 .into(),
             mistake: "missing-step",
         });
+    } else if let Some(last) = (1..k.div_ceil(UNIT)).find(|units| agree(&sum(k - units * UNIT..k)))
+    {
+        format!(
+            "C holds the sums over the last {} of {k} k only",
+            last * UNIT
+        )
     } else if agree(&sum(k - 1..k)) {
         format!("C holds only the product of the last k, {}", k - 1)
     } else if let Some(at) = (0..bk.min(k)).find(|at| agree(&without_each(*at))) {

@@ -24,17 +24,37 @@ const ELEMENT: u32 = 2;
 pub fn copies_ahead<'a>(measure: &Measure, all: &LaunchResults<'a>, judged: &mut Judged<'a>) {
     for (launch, one) in right(all) {
         let [rows, columns, steps] = launch.tiles(all.rubric);
-        // If a block computes several tiles, its products do not identify the step.
-        let several = launch.class == Class::Large && all.trial(launch).is_persistent();
         let is_deep = matches!(launch.class, Class::Deep { .. });
-        if steps <= 2 || several || is_deep || rows * columns > u64::from(SMS) {
+        let tiles = rows * columns;
+        if steps <= 2 || is_deep || tiles > u64::from(SMS) && !all.trial(launch).is_persistent() {
             continue;
         }
+        // A persistent block computes its part of the tiles, by its products.
+        let mut products = BTreeMap::<_, BTreeMap<u32, u64>>::new();
+        for lead in one.run.leads.iter() {
+            products
+                .entry(lead.block)
+                .or_default()
+                .insert(lead.warp, lead.of);
+        }
+        let of_block = |block| -> u64 {
+            products
+                .get(block)
+                .into_iter()
+                .flat_map(BTreeMap::values)
+                .sum()
+        };
+        let of_all: u64 = products.keys().map(of_block).sum();
+        let tiles_of = |block| {
+            let part = of_block(block) as f64 / of_all.max(1) as f64;
+            (part * tiles as f64).round().max(1.0) as u64
+        };
         let mut warps = BTreeMap::<_, Vec<&CopyLead>>::new();
         for lead in one.run.leads.iter().filter(|lead| lead.of > 0) {
             warps.entry((lead.block, lead.warp)).or_default().push(lead);
         }
-        let least = warps.values().map(|leads| ahead(leads, steps));
+        let each = warps.iter();
+        let least = each.map(|((block, _), leads)| ahead(leads, steps, tiles_of(block)));
         let least = least.reduce(f64::min).unwrap_or_default();
         let words = format!(
             "{least:.2} K steps are multiplied between a tile's last copy and the wait for it"
@@ -43,8 +63,9 @@ pub fn copies_ahead<'a>(measure: &Measure, all: &LaunchResults<'a>, judged: &mut
     }
 }
 
-/// The average of one warp.
-fn ahead(leads: &[&CopyLead], steps: u64) -> f64 {
+/// The average of one warp, which has multiplied these tiles, each of them in `of_a_tile` steps.
+fn ahead(leads: &[&CopyLead], of_a_tile: u64, tiles: u64) -> f64 {
+    let steps = of_a_tile * tiles;
     let of = leads.first().map_or(0, |lead| lead.of);
     let of_a_step = (of as f64 / steps as f64).max(1.0);
     let mut least = BTreeMap::<u64, f64>::new();
@@ -55,8 +76,8 @@ fn ahead(leads: &[&CopyLead], steps: u64) -> f64 {
         let found = least.entry(step).or_insert(ahead);
         *found = ahead.min(*found);
     }
-    // Average over all tiles but the first, which no product precedes.
-    least.values().sum::<f64>() / (steps - 1) as f64
+    // Average over all steps but the first of each tile: no product precedes it, unless the ring goes on from tile to tile.
+    least.values().sum::<f64>() / (tiles * (of_a_tile - 1)) as f64
 }
 
 /// Tiles that the issuing warp has in flight together.

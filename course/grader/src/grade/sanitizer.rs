@@ -1,6 +1,7 @@
 //! What the sanitizer found, and what to do about it.
 use emulator::{
-    AccessKind, Conflict, Finding, FindingKind, InstructionKind, Location, Space, Synchronization,
+    AccessKind, Conflict, Finding, FindingKind, Instruction, InstructionKind, Location, Space,
+    Synchronization,
 };
 use harness::{Launched, lines};
 
@@ -59,8 +60,13 @@ pub fn judge<'a>(all: &LaunchResults<'a>) -> Judged<'a> {
         let mut what = format!("{}: {finding}", all.label(launch));
         what += &in_the_kernel(all, launch, one, finding);
         if is_unfinished(finding, &kind_of) {
-            let groups = groups::of(trial.instructions(), &one.run.counters);
+            let groups = groups::of(trial.instructions(), one);
             what += &groups.map_or(String::new(), |groups| format!("\n  {groups}"));
+        }
+        if is_unfinished_bulk(finding, &kind_of)
+            && let Some(why) = groups::of_bulk(trial.instructions(), &one.run.counters)
+        {
+            what += &format!("\n  {why}");
         }
         let (mistake, hint) = match too_early(finding) {
             true => TOO_EARLY,
@@ -155,6 +161,24 @@ const TOO_EARLY: (&str, &str) = (
 
 /// Whether a `cp.async` may be incomplete when its bytes are accessed.
 fn is_unfinished(finding: &Finding, kind_of: &KindOf) -> bool {
+    writes_late(finding, kind_of, |kind| {
+        matches!(kind, InstructionKind::AsyncCopy { .. })
+    })
+}
+
+/// The same for a bulk copy.
+fn is_unfinished_bulk(finding: &Finding, kind_of: &KindOf) -> bool {
+    writes_late(finding, kind_of, |kind| {
+        matches!(kind, InstructionKind::BulkCopy { .. })
+    })
+}
+
+/// Whether an asynchronous write by such an instruction races with another access.
+fn writes_late(
+    finding: &Finding,
+    kind_of: &KindOf,
+    is_it: impl Fn(&InstructionKind) -> bool,
+) -> bool {
     let FindingKind::Race(conflict) = &finding.kind else {
         return false;
     };
@@ -163,8 +187,7 @@ fn is_unfinished(finding: &Finding, kind_of: &KindOf) -> bool {
         (conflict.other_access, &conflict.other),
     ];
     both.into_iter().any(|(access, location)| {
-        access == AccessKind::AsyncWrite
-            && matches!(kind_of(location), Some(InstructionKind::AsyncCopy { .. }))
+        access == AccessKind::AsyncWrite && kind_of(location).is_some_and(&is_it)
     })
 }
 
@@ -229,6 +252,7 @@ fn in_the_kernel(
     let mut all_lines: Vec<u32> = all_lines.into_iter().flatten().collect();
     all_lines.dedup();
     let code = all.trial(launch).source().text.as_deref();
+    words += &moved(all, launch, &finding.location, code).unwrap_or_default();
     for line in all_lines {
         let text = code.and_then(|code| code.lines().nth((line as usize).checked_sub(1)?));
         if let Some(text) = text {
@@ -236,6 +260,58 @@ fn in_the_kernel(
         }
     }
     words
+}
+
+/// For a load that the compiler has merged with others, so that it has no line (0), or moved to one that cannot have a load: where its
+/// value is used.
+fn moved(
+    all: &LaunchResults,
+    launch: &PlannedLaunch,
+    location: &Location,
+    code: Option<&str>,
+) -> Option<String> {
+    let trial = all.trial(launch);
+    let instructions = trial.instructions();
+    let load = instructions.get(location.instruction)?;
+    let text_of = |line: u32| code?.lines().nth((line as usize).checked_sub(1)?);
+    let at = lines::line_of(trial.source(), load)?;
+    let is_load = matches!(load.kind, InstructionKind::Load(_));
+    if !is_load || text_of(at).is_some_and(may_load) {
+        return None;
+    }
+    let behind = instructions.get(location.instruction + 1..)?;
+    let uses = |of: &&Instruction| loaded(&load.text).any(|register| reads(&of.text, register));
+    let used = behind.iter().filter(uses);
+    let mut used = used.filter_map(|of| lines::line_of(trial.source(), of));
+    let line = used.find(|line| text_of(*line).is_some_and(may_load))?;
+    let text = beginning(text_of(line)?.trim());
+    Some(format!(
+        "\n  the compiler has moved or merged this load: its value is used in line {line}: {text}"
+    ))
+}
+
+/// Whether a line of CUDA can have a load: a subscript, a dereference or a call.
+fn may_load(text: &str) -> bool {
+    let code = text.split("//").next().unwrap_or_default().trim();
+    let plain = ["for (", "while (", "__sync", "#"];
+    let is_plain = plain.iter().any(|word| code.starts_with(word));
+    code.contains('[') || !is_plain && (code.contains('*') || code.contains('('))
+}
+
+/// The registers that a load of PTX defines: `ld.shared.v2.u32 {%r1, %r2}, [%r3];`.
+fn loaded(text: &str) -> impl Iterator<Item = &str> {
+    let before = text.split('[').next().unwrap_or_default();
+    words(before).filter(|word| word.starts_with('%'))
+}
+
+/// Whether a PTX instruction names this register.
+fn reads(text: &str, register: &str) -> bool {
+    words(text).any(|word| word == register)
+}
+
+/// Opcodes, registers and numbers of a PTX instruction.
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c: char| !c.is_ascii_alphanumeric() && !"%_$.".contains(c))
 }
 
 /// The line where a warp of a deadlock waits.
@@ -266,6 +342,19 @@ type KindOf<'a> = dyn Fn(&Location) -> Option<&'a InstructionKind> + 'a;
 /// An anchor of the book's page of mistakes, and a hint.
 fn advice(finding: &Finding, kind_of: &KindOf) -> (&'static str, &'static str) {
     match &finding.kind {
+        FindingKind::OutOfBounds { access, .. }
+            if access.space == Space::Shared
+                && matches!(
+                    kind_of(&finding.location),
+                    Some(InstructionKind::BulkCopy { .. })
+                ) =>
+        {
+            (
+                "out-of-bounds",
+                "a copy has as many rows as `gemm_boxes` says, and each takes as many bytes of shared memory as its swizzle is wide, or, without \
+             one, as the box: how many is that, and how many are left from this address on?",
+            )
+        }
         FindingKind::OutOfBounds { access, .. } if access.space == Space::Shared => (
             "out-of-bounds",
             "how large does this index get, and how many bytes are there? A formula that permutes elements has to keep each in its row; the \
@@ -281,7 +370,8 @@ fn advice(finding: &Finding, kind_of: &KindOf) -> (&'static str, &'static str) {
         ),
         FindingKind::Uninitialized(_) => (
             "uninitialized",
-            "which code should write these bytes: is it missing, too late, or do writer and reader compute different addresses?",
+            "which code should write these bytes: is it missing, too late, do writer and reader compute different addresses, or does it store two \
+             elements in one place and none here?",
         ),
         FindingKind::UndefinedRegister { .. } => (
             "uninitialized-variable",
@@ -456,7 +546,8 @@ fn race(
         // Both are asynchronous: TMA writes what `wgmma` reads.
         (AsyncWrite, AsyncRead) | (AsyncRead, AsyncWrite) => (
             "bulk-wait",
-            "what does the reader wait for, and what delays the next copy until these bytes have been read?",
+            "every warp of the warpgroup reads: which wait comes between the copy and the wgmma in each of them, and for which phase? And a \
+             wgmma reads until wgmma.wait_group says that it is complete: does the next copy to these bytes wait for that?",
         ),
         (AsyncWrite, Read) | (Read, AsyncWrite) if by_tma => (
             "bulk-wait",
@@ -474,6 +565,12 @@ fn race(
             "the thread that issued this copy has waited for it, and knows that it is complete: which barrier behind that wait tells the \
              other threads?",
         ),
+        // TMA reads when it likes, so which of the two came first says nothing.
+        (AsyncRead, Write) | (Write, AsyncRead) if by_tma => (
+            "race-before-the-copy",
+            "which barrier makes the thread that starts this copy wait until all threads have stored? And which wait for the copy \
+             (cp.async.bulk.wait_group.read) comes before these bytes are written again?",
+        ),
         (Read | AsyncRead, Write) => (
             "race-before-the-copy",
             "these bytes are overwritten while they may still be read: what delays the next copy until all threads have read them?",
@@ -482,5 +579,38 @@ fn race(
             "race-after-the-copy",
             "what orders the write before this access, for every thread that reads?",
         ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_that_can_have_a_load() {
+        for text in [
+            "x = As[row];",
+            "x = *p;",
+            "load(step);",
+            "for (int i = 0; i < n[0]; ++i)",
+        ] {
+            assert!(may_load(text), "{text}");
+        }
+        for text in [
+            "for (int i = 0; i < n; ++i) {",
+            "__syncthreads();",
+            "}",
+            "// As[row]",
+        ] {
+            assert!(!may_load(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn registers_of_a_load_and_of_its_use() {
+        let both: Vec<_> = loaded("ld.shared.v2.u32 {%r1, %r2}, [%r3+4];").collect();
+        assert_eq!(both, ["%r1", "%r2"]);
+        assert!(reads("add.s32 %r5, %r1, 4;", "%r1"));
+        assert!(!reads("add.s32 %r5, %r10, 4;", "%r1"));
     }
 }

@@ -2,11 +2,14 @@
 use emulator::FindingKind;
 use harness::{Error, Launched};
 
-use super::diagnosis;
 use super::judge::Judged;
 use super::launches::{LaunchResults, why_stopped};
 use super::plan::PlannedLaunch;
 use super::rubric::AssignmentKind;
+use super::{diagnosis, fragment};
+
+/// The mistake of a rubric whose task is the layout of a tile.
+const SWIZZLE: &str = "swizzle-on-one-side";
 
 pub const PUBLIC: &str = "values at public sizes";
 pub const HIDDEN: &str = "values at hidden sizes";
@@ -164,7 +167,13 @@ fn wrong_values<'a>(
         // A fragment may be wrong because its source bytes are misplaced; the rubric says which mistake is likely.
         let is_likely = !["wrong-fragment", super::NO_MISTAKE].contains(&&*wrong.mistake);
         match cause.mistake {
-            "wrong-fragment" if is_likely => (wrong.hint.clone(), wrong.mistake.clone()),
+            "wrong-fragment" if wrong.mistake == SWIZZLE => {
+                (wrong.hint.clone(), wrong.mistake.clone())
+            }
+            // A stage that holds another tile has no wrong fragments, but fragments of another k.
+            "wrong-fragment" if is_likely && cause.hint == fragment::OTHER_CHUNK => {
+                (cause.hint, SWIZZLE.into())
+            }
             mistake => (cause.hint, mistake.to_owned()),
         }
     } else if let Some(found) = by_sanitizer.filter(|_| !by_address) {

@@ -4,6 +4,7 @@ use emulator::{Instruction, InstructionKind, Operand, OperandSnapshot, SharedVar
 use half::f16;
 use harness::Function;
 use harness::table::table;
+use layout::descriptor::Descriptor;
 
 use super::Look;
 
@@ -108,6 +109,19 @@ fn named(address: u64, variables: &[SharedVariable]) -> Option<String> {
     Some(format!("{} + {offset}", variable.name))
 }
 
+/// The fields of a descriptor of `wgmma`.
+fn descriptor(bits: u64, variables: &[SharedVariable]) -> String {
+    let Descriptor {
+        start,
+        leading,
+        stride,
+        mode,
+        ..
+    } = Descriptor::decode(bits);
+    let start = named(start.into(), variables).unwrap_or_else(|| start.to_string());
+    format!("{start}, leading {leading}, stride {stride}, {mode}")
+}
+
 fn row(operand: &Operand, opcode: &str, variables: &[SharedVariable], lane: u32) -> Vec<String> {
     let bits = operand.lanes[lane as usize];
     let meaning = meaning(operand.role, opcode);
@@ -130,6 +144,10 @@ fn row(operand: &Operand, opcode: &str, variables: &[SharedVariable], lane: u32)
         meaning == Meaning::Address && (opcode.contains("shared") || has_matrix(opcode));
     let place = is_shared.then(|| named(bits, variables)).flatten();
     let is_integer = meaning == Meaning::Any || meaning == Meaning::Address;
+    let place = place.or_else(|| {
+        let is_descriptor = opcode.starts_with("wgmma") && operand.bytes == 8;
+        is_descriptor.then(|| descriptor(bits, variables))
+    });
     let is_f32 = is(Meaning::F32) && operand.bytes == 4;
     vec![
         name,

@@ -77,8 +77,7 @@ pub fn text(
         .text
         .as_deref()
         .and_then(|text| declaration::of(text, symbol));
-    let element = look.element.or(declared.and_then(|one| one.element));
-    let element = element.unwrap_or(Element::U32);
+    let element = element(look, declared.and_then(|one| one.element));
     let width = element.bytes();
     let declared = declared
         .and_then(|one| one.shape)
@@ -129,6 +128,16 @@ pub fn text(
     Ok(out)
 }
 
+/// The type to show. A struct, or bytes of an `extern __shared__` array, are f16 in a kernel for f16 matrices: their tiles are.
+fn element(look: &Look, declared: Option<Element>) -> Element {
+    let is_typed = |one: &Element| one.bytes() > 1;
+    match (look.element, look.size) {
+        (Some(given), _) => given,
+        (None, Some(_)) => declared.filter(is_typed).unwrap_or(Element::F16),
+        (None, None) => declared.unwrap_or(Element::U32),
+    }
+}
+
 /// The positions of the units of each row, if there is a formula.
 fn mapping(look: &Look, rows: usize, row_bytes: usize) -> Result<Option<Mapping>> {
     let Some(formula) = &look.swizzle else {
@@ -146,7 +155,8 @@ fn mapping(look: &Look, rows: usize, row_bytes: usize) -> Result<Option<Mapping>
     let mapping = Mapping::of_expression(&Expression::parse(formula)?, shape)?;
     ensure!(
         mapping.is_bijective(),
-        "--swizzle '{formula}' puts two units in one place; `cargo ladder layout map '{formula}'` shows which"
+        "--swizzle '{formula}' puts two units in one place, or one outside of its row: rows have {row_bytes} bytes here, by --shape and \
+         --as; `cargo ladder layout map '{formula}' --row-bytes {row_bytes}` shows which"
     );
     Ok(Some(mapping))
 }
