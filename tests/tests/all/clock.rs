@@ -207,5 +207,5 @@ fn predictions_from_ptx_are_as_near_to_the_card_as_they_were() {
     assert!(errors.median < 0.07, "{:.3} in the median", errors.median);
     assert!(errors.mean < 0.10, "{:.3} in the mean", errors.mean);
     // The worst are rungs 07 and 08, whose loads ptxas moves ahead of more products.
-    assert!(errors.worst < 0.46, "{:.3} at worst", errors.worst);
+    assert!(errors.worst < 0.39, "{:.3} at worst", errors.worst);
 }
