@@ -276,6 +276,19 @@ fn memory() -> Vec<Experiment> {
             });
         }
     }
+    for row in [64, 32] {
+        for matrices in [0, 1, 2, 4] {
+            for threads in [128, 256, 512] {
+                all.push(Experiment {
+                    threads,
+                    shared: threads * 16 * 8,
+                    bytes: 256 * KIB,
+                    times: 300,
+                    ..one("memory", &format!("copies_of_rows_{row}_{matrices}"))
+                });
+            }
+        }
+    }
     for (kernel, step) in [
         ("hits_u16", 0),
         ("hits_u16", 2),

@@ -82,15 +82,16 @@ KERNEL(copies, copies, 8)
 KERNEL(copies, copies, 16)
 
 // With each copy of 512 bytes by a warp, MATRICES times ldmatrix.x4 of as many bytes: do the copies' writes take
-// wavefronts of shared memory's data pipe from them?
-template <int MATRICES>
+// wavefronts of shared memory's data pipe from them? A warp's copy has ROW bytes of each line of 128 bytes.
+template <int MATRICES, int ROW = 128>
 __device__ void copies_beside_ldmatrix(PARAMETERS)
 {
     constexpr int AHEAD = 8;
     extern __shared__ __align__(128) unsigned char ring[];
     const char* from = begin(data, bytes, step);
     const unsigned to = (unsigned)__cvta_generic_to_shared(ring) + threadIdx.x * 16;
-    unsigned at = threadIdx.x * 16, sum = 0;
+    const unsigned first = threadIdx.x / (ROW / 16) * 128 + threadIdx.x % (ROW / 16) * 16;
+    unsigned at = first, sum = 0;
     __syncthreads();
     const long long start = clock64();
     for (unsigned n = 0; n < times; ++n) {
@@ -103,9 +104,9 @@ __device__ void copies_beside_ldmatrix(PARAMETERS)
                          : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(to + (n + i) % AHEAD * blockDim.x * 16) : "memory");
             sum += r[0] ^ r[1] ^ r[2] ^ r[3];
         }
-        at += blockDim.x * 16;
+        at += blockDim.x * 16 * (128 / ROW);
         if (at >= bytes)
-            at = threadIdx.x * 16;
+            at = first;
     }
     asm volatile("cp.async.wait_group 0;" ::: "memory");
     finish(result, sink, start, times, sum);
@@ -113,6 +114,17 @@ __device__ void copies_beside_ldmatrix(PARAMETERS)
 KERNEL(copies_beside_ldmatrix, copies_beside_ldmatrix, 1)
 KERNEL(copies_beside_ldmatrix, copies_beside_ldmatrix, 2)
 KERNEL(copies_beside_ldmatrix, copies_beside_ldmatrix, 4)
+
+#define COPIES_OF_ROWS(row, matrices) extern "C" __global__ void copies_of_rows_##row##_##matrices(PARAMETERS) \
+{ copies_beside_ldmatrix<matrices, row>(result, sink, data, bytes, step, times); }
+COPIES_OF_ROWS(64, 0)
+COPIES_OF_ROWS(64, 1)
+COPIES_OF_ROWS(64, 2)
+COPIES_OF_ROWS(64, 4)
+COPIES_OF_ROWS(32, 0)
+COPIES_OF_ROWS(32, 1)
+COPIES_OF_ROWS(32, 2)
+COPIES_OF_ROWS(32, 4)
 
 __device__ unsigned cached(const unsigned short* from)
 {
