@@ -49,7 +49,10 @@ pub enum Does {
     /// `atom` and `red` in global memory.
     Atomic,
     /// `cp.async`.
-    AsyncCopy,
+    AsyncCopy {
+        /// Bytes of a lane.
+        bytes: u32,
+    },
     /// `cp.async.commit_group`.
     CommitCopies,
     /// Waits until at most this many groups are pending, of `cp.async` or of bulk copies.
@@ -213,7 +216,9 @@ impl Class {
                 bytes: bytes_of_a_lane(opcode),
             }),
             "ATOM" | "ATOMG" | "RED" | "REDG" => memory(Does::Atomic),
-            "LDGSTS" => memory(Does::AsyncCopy),
+            "LDGSTS" => memory(Does::AsyncCopy {
+                bytes: bytes_of_a_lane(opcode),
+            }),
             "LDGDEPBAR" => new(Pipe::None, 1.0, 0.0, Does::CommitCopies),
             "DEPBAR" => new(
                 Pipe::None,

@@ -104,10 +104,14 @@ fn opcodes(one: &Instruction, uses: &HashMap<&str, Uses>, folded: &Folded<'_>) -
         },
         InstructionKind::LoadMatrix { count, .. } => once(&format!("LDSM.16.M88.{count}")),
         InstructionKind::StoreMatrix { count, .. } => once(&format!("STSM.16.M88.{count}")),
-        InstructionKind::AsyncCopy { through_l1, .. } => match through_l1 {
-            true => once("LDGSTS.E"),
-            false => once("LDGSTS.E.BYPASS"),
-        },
+        InstructionKind::AsyncCopy { through_l1, bytes } => {
+            let root = if *through_l1 {
+                "LDGSTS.E"
+            } else {
+                "LDGSTS.E.BYPASS"
+            };
+            once(&format!("{root}.{}", 8 * bytes))
+        }
         InstructionKind::AsyncCopyGroup => match text.contains("commit") {
             true => once("LDGDEPBAR"),
             false => once("DEPBAR.LE"),
@@ -390,7 +394,7 @@ fn chosen(
                 Does::Shared
                     | Does::GlobalStore { .. }
                     | Does::Atomic
-                    | Does::AsyncCopy
+                    | Does::AsyncCopy { .. }
                     | Does::BulkCopy
                     | Does::Wgmma(_)
             )

@@ -22,6 +22,9 @@ impl Simulator<'_> {
         let warp = &self.warps[number];
         let (cta, program) = (warp.cta, warp.program);
         let effects = step.event.map_or(&[][..], |event| program.effects(event));
+        let active = (step.event)
+            .and_then(|event| program.trace.events.get(event as usize))
+            .map_or(0, |event| event.active.count_ones());
         let sm = self.ctas[cta].sm;
         let latency = &card.latency;
         match class.does {
@@ -79,9 +82,6 @@ impl Simulator<'_> {
                 self.release(number, read, time + 8.0, Stall::ShortScoreboard);
             }
             Does::GlobalStore { bytes } => {
-                let active = (step.event)
-                    .and_then(|event| program.trace.events.get(event as usize))
-                    .map_or(0, |event| event.active.count_ones());
                 let mut taken = time;
                 for one in effects {
                     if let Effect::Global { first, count } = one.effect {
@@ -100,11 +100,14 @@ impl Simulator<'_> {
                 self.release(number, read, taken + 4.0, Stall::ShortScoreboard);
                 self.release(number, write, taken + 4.0, Stall::ShortScoreboard);
             }
-            Does::AsyncCopy => {
+            Does::AsyncCopy { bytes } => {
                 let opcode_bypasses = self.code[index].opcode.contains("BYPASS");
                 for one in effects {
                     if let Effect::Global { first, count } = one.effect {
-                        let passes = f64::from(count) * card.queue.copy_passes;
+                        // By bytes, wherever they come from: a full warp's copy takes 4 wavefronts whatever the addresses
+                        // (`ladder calibrate`).
+                        let wavefronts = (active * bytes).div_ceil(128);
+                        let passes = f64::from(wavefronts) * card.queue.copy_passes;
                         let start = self.enqueue(number, time, passes);
                         let lines = program.lines(first, count);
                         let memory = &mut self.sms[sm].memory;

@@ -75,7 +75,7 @@ impl Simulator<'_> {
                 let why = match class.does {
                     Does::GlobalLoad
                     | Does::GlobalStore { .. }
-                    | Does::AsyncCopy
+                    | Does::AsyncCopy { .. }
                     | Does::Atomic => Stall::LgThrottle,
                     _ => Stall::MioThrottle,
                 };
