@@ -28,7 +28,7 @@ constexpr int GROUP = 8;                               // rows of tiles that are
 extern "C" __constant__ int gemm_launch[] = {BM, BN, BK * STAGES, THREADS, STAGES * STAGE, 1};
 
 static_assert(THREADS % A_CHUNKS == 0 && THREADS % B_CHUNKS == 0, "the threads copy whole rows at a time");
-static_assert(BN % PANEL == 0 && SLICE % 16 == 0 && STEPS % 2 == 0, "a step is 16 columns of one panel");
+static_assert(BN % PANEL == 0 && BK == 32 && WN >= 48, "B has whole panels, and its copies come before their group ends");
 static_assert(BM * BN * 2 <= (STAGES - 1) * STAGE, "the tile of C does not reach the last stage");
 
 // Starts a copy of 16 bytes from global to shared memory, and has L2 fetch the whole line of 128 bytes from DRAM.

@@ -138,7 +138,7 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
     auto store_tile = [&](unsigned short* Cs, int apart) {
         if (lane == 0)
             tma_store_wait<0>();
-        named_barrier(warpgroup, 128);                 // where A was, other warps may still multiply
+        named_barrier(warpgroup, 128);                 // all four warps are done with A
         #pragma unroll
         for (int p = 0; p < PANELS; ++p)
             store_panel(p, Cs + p * apart);

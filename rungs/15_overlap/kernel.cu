@@ -1,5 +1,5 @@
 // Rung 15, overlap: the next launch's blocks start on SMs that this one leaves free, prepare barriers and tensor maps,
-// and prefetch their first tiles to L2 while they wait for this launch to end (programmatic dependent launch). The
+// and prefetch their first steps to L2 while they wait for this launch to end (programmatic dependent launch). The
 // counter to watch is time at small sizes, where starting a launch takes as long as its work.
 // `cargo ladder diff 15`, then `cargo run -p rung15_overlap -- profile`, and with a GPU `bench`.
 #include "hopper.cuh"
@@ -101,7 +101,7 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
         if (CONSUMERS > 1)
             setmaxnreg_dec<32>();
         if (thread == 0) {
-            // Until the previous launch ends, prefetch the first steps to L2. Blocks of a row share A: column i prefetches A's step i; B likewise.
+            // Until the previous launch ends, prefetch the first steps to L2. Blocks of a row share A: column i prefetches step i; B likewise.
             Tile tile = tile_of(cluster, M, N);
             if (tile.column < AHEAD * BN)
                 tma_prefetch(A, tile.column / BN * BK, tile.row);
@@ -156,7 +156,7 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
     auto store_tile = [&](unsigned short* Cs, int apart) {
         if (lane == 0)
             tma_store_wait<0>();
-        named_barrier(warpgroup, 128);                 // where A was, other warps may still multiply
+        named_barrier(warpgroup, 128);                 // all four warps are done with A
         #pragma unroll
         for (int p = 0; p < PANELS; ++p)
             store_panel(p, Cs + p * apart);
@@ -164,7 +164,7 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
 
     for (int number = cluster; number < tiles; number += gridDim.x / CLUSTER) {
         int previous = -1;                             // the stage whose wgmmas may still be in flight
-        #pragma unroll 1
+        #pragma unroll 1                               // a small loop stays in the instruction cache
         for (int k0 = 0; k0 < K; k0 += BK) {
             mbarrier_wait(&s.full[stage], phase);
 
@@ -201,7 +201,7 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
                     break;
             }
         }
-        tile = tile_of(number, M, N);                  // while the last steps are in flight
+        tile = tile_of(number, M, N);                  // while the last step is in flight
         wgmma_wait<0>();
         if (thread < CLUSTER)
             mbarrier_arrive(&s.empty[previous], thread);

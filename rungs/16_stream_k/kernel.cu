@@ -132,7 +132,7 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
         if (CONSUMERS > 1)
             setmaxnreg_dec<32>();
         if (thread == 0) {
-            // Until the previous launch ends, prefetch the first steps to L2. Blocks of a row share A: column i prefetches A's step i; B likewise.
+            // Until the previous launch ends, prefetch the first steps to L2. Blocks of a row share A: column i prefetches step i; B likewise.
             Tile tile = tile_of(cluster, M, N);
             if (tile.column < AHEAD * BN)
                 tma_prefetch(A, tile.column / BN * BK, tile.row);
@@ -187,7 +187,7 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
     auto store_tile = [&](unsigned short* Cs, int apart) {
         if (lane == 0)
             tma_store_wait<0>();
-        named_barrier(warpgroup, 128);                 // where A was, other warps may still multiply
+        named_barrier(warpgroup, 128);                 // all four warps are done with A
         #pragma unroll
         for (int p = 0; p < PANELS; ++p)
             store_panel(p, Cs + p * apart);
@@ -220,7 +220,7 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
 
     while (work.next()) {
         int previous = -1;                             // the stage whose wgmmas may still be in flight
-        #pragma unroll 1
+        #pragma unroll 1                               // a small loop stays in the instruction cache
         for (int step = work.from; step < work.to; ++step) {
             mbarrier_wait(&s.full[stage], phase);
 
@@ -257,7 +257,7 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
                     break;
             }
         }
-        tile = tile_of(work.number, M, N);             // while the last steps are in flight
+        tile = tile_of(work.number, M, N);             // while the last step is in flight
         wgmma_wait<0>();
         if (thread < CLUSTER)
             mbarrier_arrive(&s.empty[previous], thread);

@@ -42,7 +42,10 @@ impl Attempt {
             .and_then(|file| file.strip_suffix("/kernel.cu"))
             .with_context(|| format!("{file} is not the kernel of a rung"))?;
         let mut kernel = fs::read_to_string(root().join(file)).with_context(|| file.to_owned())?;
-        let base = text.lines().next().and_then(|line| line.strip_prefix("On "));
+        let base = text
+            .lines()
+            .next()
+            .and_then(|line| line.strip_prefix("On "));
         if let Some(base) = base.and_then(|line| line.strip_suffix(':')) {
             let path = root().join("results/attempts").join(base);
             let text = fs::read_to_string(path).with_context(|| base.to_owned())?;

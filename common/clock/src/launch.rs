@@ -72,10 +72,10 @@ pub enum LaunchError {
         /// All trace instructions that were looked up.
         all: usize,
     },
-    /// The machine code goes on at an address that only a register knows.
+    /// An indirect call or branch, whose target is in a register.
     #[error(
-        "the machine code has {opcode}, which goes on at an address in a register, and the clock does not follow it: name the function, \
-         or let the compiler inline it"
+        "the machine code has an indirect call or branch ({opcode}), which the clock does not follow: call the function by its name, \
+         or write `if` in place of `switch`"
     )]
     Indirect {
         /// The instruction's opcode.

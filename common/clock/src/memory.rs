@@ -149,7 +149,7 @@ mod tests {
             let mut memory = Memory::new(&card, 0, sharing.of_sms(sms, card.sms));
             memory.store(&card, 100.0, 8192.0, 64.0) - 100.0
         };
-        // As the microbenchmark `stores`: 8 KiB take 259 clocks for up to 66 SMs, and 429 to 463 for 132, and as row_stores_16.
+        // 8 KiB take 259 clocks for up to 66 SMs (microbenchmark `stores`), and 466 for 132 (`row_stores_16`).
         assert_eq!(
             [1, 66, 132].map(clocks).map(f64::round),
             [259.0, 259.0, 464.0]

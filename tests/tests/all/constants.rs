@@ -354,13 +354,20 @@ fn derived(record: &Record, card: &Card) -> Vec<(&'static str, f64, f64, f64)> {
                 - record.clocks("barriers/mbarrier_ended", 32),
             0.05,
         ),
-        // One step of the arriving warp costs less than a poll. By how much the way there and back is longer if the waiting warp needs
-        // a further poll: twice, since the other warp then needs one too.
+        // One step of the arriving warp costs less than a poll. From one arrival of a warp to its next, two ways pass and the warp
+        // polls once more or not at all. So a way is longer by half a poll.
         (
             "interval.mbarrier_poll",
             interval.mbarrier_poll,
-            late(5) - 2.0 * late(4) + late(3),
+            2.0 * (late(5) - 2.0 * late(4) + late(3)),
             0.02,
+        ),
+        // The same from the distance of such steps: at 5, 11, 16 and 22, and counting by one takes a warp twice what a way gets longer.
+        (
+            "interval.mbarrier_poll",
+            interval.mbarrier_poll,
+            f64::from(22 - 5) / 3.0 * 2.0 * (late(4) - late(3)),
+            0.1,
         ),
         (
             "latency.mbarrier_test",

@@ -23,10 +23,10 @@ pub(super) const H200: Card = Card {
         mma_flop: 662.0,      // ceilings.csv, mma_sync: 2,648 FLOP per clock and SM
         wgmma_flop: 1024.0,   // ceilings.csv, wgmma: 4,094 FLOP per clock and SM
         mbarrier_arrive: 7.6, // microbenchmark: mbarrier_arrive, arrivals of 4 warps; shared by the SM, not per sub-partition
-        mbarrier_poll: 75.0, // microbenchmark: mbarrier_late. A warp that waits sees the phase at one of its polls
-        tma_copy: 3.8,       // microbenchmark: bulk_copies, of 32 warps; of the SM
-        tma_box: 5.7,        // microbenchmark: small_boxes, of 32 warps; of the SM
-        tma_lane: 59.0,      // microbenchmark: bulk_copies of one warp, whose lanes take turns
+        mbarrier_poll: 150.0, // microbenchmark: mbarrier_late. A warp that waits sees the phase at one of its polls
+        tma_copy: 3.8,        // microbenchmark: bulk_copies, of 32 warps; of the SM
+        tma_box: 5.7,         // microbenchmark: small_boxes, of 32 warps; of the SM
+        tma_lane: 59.0,       // microbenchmark: bulk_copies of one warp, whose lanes take turns
         store_line: 0.85, // microbenchmark: row_stores, see bytes.store; of an SM, with all SMs active
         shuffle: 1.0, // microbenchmark: shfl; of the SM, in shared memory's data pipe (ld_b32_beside_shfl)
     },
@@ -43,7 +43,7 @@ pub(super) const H200: Card = Card {
         l2: 283.0,  // the same
         l2_far: 531.0, // the same through 40 to 48 MiB: an SM has half of the L2 near
         dram: 672.0, // the same
-        tma: 222.0, // microbenchmark: one box after the other, 1 to 32 KiB, extrapolated to 0 bytes; the bytes take bytes.tma in addition
+        tma: 184.0, // microbenchmark: one box after the other, 1 to 32 KiB, extrapolated to 0 bytes; the bytes take bytes.tma in addition
         tensor_map: 106.0, // microbenchmark: a block's first box, of `one` and of `prefetched`
         mma: 25.0,  // microbenchmark: mma.sync m16n8k16, 24 to 25
         wgmma_drain: 53.0, // microbenchmark: issuing a group of four products and waiting for it takes 64 clocks longer than the products; 11 of these are instructions

@@ -193,6 +193,7 @@ fn opcodes(one: &Instruction, uses: &HashMap<&str, Uses>, folded: &Folded<'_>) -
         InstructionKind::Branch => once("BRA"),
         InstructionKind::Exit => once("EXIT"),
         InstructionKind::Hint { bulk: true } => once("UTMAPF"),
+        InstructionKind::Hint { bulk: false } if text.contains("tensormap") => once("UTMACCTL.PF"),
         InstructionKind::Hint { bulk: false } => once("NOP"),
     }
 }

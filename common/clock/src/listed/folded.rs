@@ -84,7 +84,9 @@ impl<'a> Folded<'a> {
                 let truncates = instructions[at].opcode.starts_with("cvt.u32.u64");
                 truncates
                     || all[at].as_ref().is_some_and(|one| {
-                        keeps_halves_apart(one.root) && folded.narrow.contains(one.written)
+                        keeps_halves_apart(one.root)
+                            && !instructions[at].opcode.contains(".hi")
+                            && folded.narrow.contains(one.written)
                     })
             };
             let is_narrow = |name: &&str| {
@@ -112,7 +114,12 @@ impl<'a> Folded<'a> {
                 };
                 let is_only = readers.get(name).is_some_and(|all| all.len() == 1);
                 let inner = all[*writer].as_ref()?;
-                let fits = is_only && is_one(inner.root, outer.root) && !grown.contains(writer);
+                // `LEA` shifts by a constant.
+                let shifts_by_register = inner.root == "shl" && inner.reads.len() > 1;
+                let fits = is_only
+                    && is_one(inner.root, outer.root)
+                    && !shifts_by_register
+                    && !grown.contains(writer);
                 fits.then_some(*writer)
             });
             if let Some(inner) = inner {

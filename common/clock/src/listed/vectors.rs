@@ -1,5 +1,7 @@
 //! Neighboring loads from shared memory as one vector load: ptxas merges `ld.shared.f32` of `[%r1]`, `[%r1+4]`, `[%r1+8]` and
 //! `[%r1+12]` into an `LDS.128`, if it can tell that `%r1` is a multiple of 16.
+use std::collections::BTreeSet;
+
 use emulator::{Instruction, InstructionKind, Space};
 use rustc_hash::FxHashMap as HashMap;
 
@@ -32,16 +34,21 @@ pub(super) fn merge(
             let found = open
                 .iter_mut()
                 .find(|vector| (vector.base.as_str(), vector.number) == key);
+            let word = offset.div_euclid(4);
             match found {
-                Some(vector) if is_fresh(&chosen[vector.loads[0] + 1..at], &chosen[at].writes) => {
-                    vector.loads.push(at);
-                    absorb(chosen, vector.loads[0], at, vector.loads.len() as u32);
+                Some(vector)
+                    if vector.adjoins(word)
+                        && is_fresh(&chosen[vector.first + 1..at], &chosen[at].writes) =>
+                {
+                    vector.words.insert(word);
+                    absorb(chosen, vector.first, at, vector.words.len() as u32);
                 }
                 Some(_) => {}
                 None if size > 4 => open.push(Vector {
                     base: base.to_owned(),
                     number: key.1,
-                    loads: vec![at],
+                    first: at,
+                    words: BTreeSet::from([word]),
                 }),
                 None => {}
             }
@@ -49,11 +56,20 @@ pub(super) fn merge(
     }
 }
 
-/// Loads of a vector: those of `[base + size * number, base + size * (number + 1))`, in program order.
+/// A vector: neighboring words in `[base + size * number, base + size * (number + 1))`.
 struct Vector {
     base: String,
     number: i64,
-    loads: Vec<usize>,
+    /// The first of its loads in program order.
+    first: usize,
+    words: BTreeSet<i64>,
+}
+
+impl Vector {
+    /// Whether the word is one of its words, or next to one.
+    fn adjoins(&self, word: i64) -> bool {
+        self.words.range(word - 1..=word + 1).next().is_some()
+    }
 }
 
 /// Whether no instruction in between touches the registers, so that they may be loaded earlier.
@@ -134,7 +150,10 @@ fn definition(one: &Instruction) -> Option<(&str, Vec<&str>, &str)> {
         .split(',')
         .map(|one| one.trim().trim_end_matches(';'));
     let written = operands.next().filter(|name| name.starts_with('%'))?;
-    Some((written, operands.collect(), one.opcode.split('.').next()?))
+    // The upper half of a product is a multiple of nothing.
+    let root = one.opcode.split('.').next()?;
+    let root = if one.opcode.contains(".hi") { "" } else { root };
+    Some((written, operands.collect(), root))
 }
 
 fn aligned(root: &str, operands: &[&str], of: &HashMap<String, u32>) -> u32 {

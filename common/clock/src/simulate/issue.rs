@@ -180,8 +180,8 @@ impl Simulator<'_> {
         sm.data_free = start + wavefronts;
         sm.starts.push_back(start);
         // It leaves its sub-partition's queue when the SM's queue has room.
-        let room = sm.starts.len() > self.card.queue.data_accesses as usize;
-        let leaves = if room { sm.starts.pop_front() } else { None };
+        let is_full = sm.starts.len() > self.card.queue.data_accesses as usize;
+        let leaves = if is_full { sm.starts.pop_front() } else { None };
         sm.queue[warp.index % PARTITIONS].push_back(leaves.unwrap_or(time));
         let at = self.ctas[self.warps[number].cta].sm;
         self.result.shared_busy += wavefronts;
