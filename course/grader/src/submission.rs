@@ -23,17 +23,17 @@ const MOST: u64 = 1 << 20;
 /// Reads an untrusted text. A link might lead to a file of this machine, which a message would quote, and a device or a
 /// pipe never ends.
 pub fn read(path: &Path) -> Result<String> {
-    let cannot = || format!("cannot read {}", path.display());
+    let cannot = || format!("cannot read {}", shown(path));
     let kind = fs::symlink_metadata(path).with_context(cannot)?;
     ensure!(
         kind.is_file(),
         "{} is not a plain file: hand in a copy, not a link",
-        path.display()
+        shown(path)
     );
     ensure!(
         kind.len() <= MOST,
         "{} has {} bytes; at most {MOST} are read",
-        path.display(),
+        shown(path),
         kind.len()
     );
     let bytes = fs::read(path).with_context(cannot)?;
@@ -58,10 +58,24 @@ pub fn harmless(text: &str) -> String {
     text.replace(|c: char| steers(c) || turns(c), "\u{fffd}")
 }
 
-/// A table cell that a spreadsheet shows unchanged: one that begins like a formula would be evaluated.
+/// Harmless text on one line, for a name that somebody else chose.
+pub fn one_line(text: &str) -> String {
+    harmless(text).replace(['\n', '\t'], "\u{fffd}")
+}
+
+/// A path for messages.
+fn shown(path: &Path) -> String {
+    one_line(&path.to_string_lossy())
+}
+
+/// A table cell that a spreadsheet shows unchanged: one that begins like a formula would be evaluated. Some spreadsheets skip
+/// spaces before it, and in some languages they read full-width signs like the others (OWASP, "CSV Injection").
 pub fn cell(text: &str) -> String {
     let text = harmless(text);
-    match text.starts_with(['=', '+', '-', '@', '\t']) {
+    let signs = [
+        '=', '+', '-', '@', '\u{ff1d}', '\u{ff0b}', '\u{ff0d}', '\u{ff20}',
+    ];
+    match text.starts_with(['\t', '\n']) || text.trim_start().starts_with(signs) {
         true => format!("'{text}"),
         false => text,
     }
@@ -153,7 +167,11 @@ pub fn name(file: &Path) -> String {
 
 /// Only some of them, if there are many.
 fn names(files: &[PathBuf]) -> String {
-    let names: Vec<_> = files.iter().take(10).map(|file| name(file)).collect();
+    let names: Vec<_> = files
+        .iter()
+        .take(10)
+        .map(|file| one_line(&name(file)))
+        .collect();
     names.join(", ")
 }
 
@@ -198,9 +216,25 @@ mod tests {
         fs::write(&file, "\u{feff}a\r\nb\rc\u{202e}d\x1b[2J\u{2028}").expect("a file");
         let text = read(&file).expect("a text");
         assert_eq!(text, "a\nb\u{fffd}c\u{fffd}d\u{fffd}[2J\u{fffd}");
-        assert_eq!(cell("=1+1"), "'=1+1");
+        for formula in ["=1+1", "-1", "\t=1", "\n=1", " =1", "\u{ff1d}1"] {
+            assert_eq!(cell(formula), format!("'{formula}"));
+        }
         assert_eq!(cell("ada"), "ada");
         assert_eq!(plain_name(Path::new("my\"kernel;.cu")), "my_kernel_.cu");
+        let absent = folder.path().join("a\n=b\u{202e}\x1b.cu");
+        let why = format!("{:#}", read(&absent).expect_err("no file"));
+        assert!(
+            why.contains("/a\u{fffd}=b\u{fffd}\u{fffd}.cu: No"),
+            "{why:?}"
+        );
+        fs::write(&absent, "").expect("a file");
+        fs::write(folder.path().join("b\n.cu"), "").expect("a file");
+        let why = find(folder.path(), "my.cu").expect_err("several files");
+        let why = why.to_string();
+        assert!(
+            why.contains("(a\u{fffd}=b\u{fffd}\u{fffd}.cu, b\u{fffd}.cu, kernel.cu)"),
+            "{why:?}"
+        );
     }
 
     #[test]

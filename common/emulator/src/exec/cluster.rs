@@ -7,6 +7,7 @@ use super::lanes::{LanesB32, LanesB64};
 use super::lookahead::Lookahead;
 use super::machine::Machine;
 use super::profiler::Profiler;
+use super::setmaxnreg;
 use super::step::{self, Stop};
 use super::warp::{State, Warp, Watch};
 use super::warpgroup::{WARPS, report_unfinished};
@@ -439,6 +440,7 @@ fn close_block(cx: &mut Execution<'_>, warps: &mut [Warp]) {
         cx.writes.restore(warp.calls.clear());
     }
     report_unfinished(cx);
+    setmaxnreg::report_partial(cx);
     cx.depart();
 }
 

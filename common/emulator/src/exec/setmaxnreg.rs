@@ -4,7 +4,8 @@ use super::machine::Machine;
 use super::step::Stop;
 use super::warp::{State, Warp};
 use super::warp_sync::{Arrival, Pause, Synced};
-use crate::finding::FindingKind;
+use super::warpgroup::WARPS;
+use crate::finding::{Finding, FindingKind};
 
 /// Registers of an SM, and the most that a thread may own.
 const ALL: u32 = 65536;
@@ -16,6 +17,8 @@ pub(super) struct Registers {
     /// The registers that each warp owns; empty if the kernel does not specify the number at launch.
     warps: Vec<u32>,
     pub free: u32,
+    /// How many `setmaxnreg` each warp has executed, and the operation of the last one.
+    executed: Vec<(u32, usize)>,
 }
 
 impl Registers {
@@ -33,6 +36,7 @@ impl Registers {
         Self {
             warps: each.map_or(Vec::new(), |each| vec![each; machine.warps]),
             free: 0,
+            executed: vec![(0, 0); machine.warps],
         }
     }
 
@@ -77,7 +81,43 @@ impl Warp {
         }
         pool.free = pool.free + *owned - count;
         *owned = count;
+        pool.executed[self.index] = (pool.executed[self.index].0 + 1, at.pc as usize);
         cx.block.activity += 1;
         Ok((at.mask, at.join))
+    }
+}
+
+/// Reports each warpgroup not all of whose warps have executed the same number of `setmaxnreg`: what happens then is undefined
+/// (PTX ISA, "setmaxnreg").
+pub(super) fn report_partial(cx: &mut Execution<'_>) {
+    if !cx.machine.options.sanitize {
+        return;
+    }
+    let step = cx.current_step();
+    for (number, group) in cx.block.registers.executed.chunks(WARPS).enumerate() {
+        let counts = || {
+            (0..)
+                .zip(group)
+                .map(|(warp, &(count, op))| (count, warp, op))
+        };
+        let (Some(most), Some(least)) = (counts().max(), counts().min()) else {
+            continue;
+        };
+        if most.0 == least.0 {
+            continue;
+        }
+        let first = WARPS * number;
+        let reason = format!(
+            "warp {} has executed {} setmaxnreg, warp {} of its warpgroup only {}: all warps of a warpgroup must execute the same ones",
+            first + most.1,
+            most.0,
+            first + least.1,
+            least.0
+        );
+        let place = cx
+            .machine
+            .location(most.2, 32 * (first + most.1), cx.block.index);
+        let finding = Finding::new(FindingKind::InvalidRegisters(reason), place);
+        cx.block.findings.add(Finding { step, ..finding });
     }
 }

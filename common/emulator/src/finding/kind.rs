@@ -147,7 +147,7 @@ pub enum FindingKind {
     InvalidCluster(String),
     /// A call of an address where no function starts, or a call stack overflow.
     InvalidCall(String),
-    /// `setmaxnreg` that the block's registers cannot satisfy.
+    /// `setmaxnreg` that the block's registers cannot satisfy, or that only some warps of a warpgroup execute.
     InvalidRegisters(String),
     /// synccheck: a `wgmma` that no hardware can execute: an invalid descriptor, or not executed by a whole warpgroup.
     InvalidWgmma(String),

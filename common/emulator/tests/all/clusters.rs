@@ -342,6 +342,19 @@ fn warps_wait_for_registers_that_others_give_back() {
         reason,
         "176 registers a thread are more than the 168 it owns"
     );
+    let outcome = registers(
+        "setp.lt.u32 %p0, %tid, 160; @%p0 bra END; setmaxnreg.dec.sync.aligned.u32 40; END: st.global.u32 [%at], 3;",
+    );
+    let reasons = outcome.findings.iter().map(|finding| match &finding.kind {
+        FindingKind::InvalidRegisters(reason) => reason.as_str(),
+        other => panic!("{other:?}"),
+    });
+    assert_eq!(
+        reasons.collect::<Vec<_>>(),
+        [
+            "warp 7 has executed 1 setmaxnreg, warp 4 of its warpgroup only 0: all warps of a warpgroup must execute the same ones"
+        ]
+    );
     let error = lower(&module("", "setmaxnreg.inc.sync.aligned.u32 100;")).expect_err("refused");
     assert!(error.to_string().contains("multiples of 8 from 24 to 256"));
 }

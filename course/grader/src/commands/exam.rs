@@ -6,6 +6,7 @@ use anyhow::{Context, Result, ensure};
 
 use crate::exam::{self, MOST, sheet};
 use crate::grade::rubric::Rubric;
+use crate::submission::one_line;
 
 #[derive(clap::Args)]
 #[command(
@@ -53,7 +54,7 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
             let student = arguments.student.clone().unwrap_or_default();
             let rubric = Rubric::read(&arguments.assignment)?;
             let questions = rubric.questions(secret.as_deref(), &student)?;
-            let head = format!("For {student}");
+            let head = format!("For {}", one_line(&student));
             (student, head, questions)
         }
     };

@@ -88,7 +88,7 @@ fn unknown(questions: &[Question], answers: &Table) -> Vec<Complaint> {
     let shown: Vec<String> = names
         .into_iter()
         .take(10)
-        .map(|one| one.chars().take(40).collect())
+        .map(|one| format!("{:?}", one.chars().take(40).collect::<String>()))
         .collect();
     let what = format!("no question asks for {}", shown.join(", "));
     let hint = "the keys are those of the form, answers.toml: is one misspelt?";

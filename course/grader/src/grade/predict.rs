@@ -43,8 +43,19 @@ fn check(rubric: &Rubric, answers: Option<&str>) -> Result<(usize, Vec<String>)>
         };
         format!("{}: {}: {why}", question.key, verdict.said)
     });
-    let lines = lines.collect();
+    let mut lines: Vec<String> = lines.collect();
+    lines.extend(unknown(rubric, &answers));
     Ok((right, lines))
+}
+
+/// A line about keys that are no question's.
+fn unknown(rubric: &Rubric, answers: &toml::Table) -> Option<String> {
+    let is_asked = |key: &str| rubric.prediction.iter().any(|of| of.key == key);
+    let unknown = answers.keys().find(|key| !is_asked(key))?;
+    let shown: String = unknown.chars().take(40).collect();
+    Some(format!(
+        "prediction.toml has {shown:?}, which no question asks for: is it misspelt?"
+    ))
 }
 
 /// The verdict on an answer.
@@ -116,6 +127,10 @@ mod tests {
         assert_eq!(right(""), 0);
         assert_eq!(check(&rubric, None).expect("none").0, 0);
         assert!(check(&rubric, Some("=")).is_err());
+        let (_, lines) = check(&rubric, Some("near = 2\n\"\\u202efa\" = 8")).expect("TOML");
+        assert!(lines[3].contains(r#"has "\u{202e}fa""#), "{lines:?}");
+        let (_, lines) = check(&rubric, Some("near = 2")).expect("TOML");
+        assert_eq!(lines.len(), 3, "{lines:?}");
         let (_, lines) = check(&rubric, Some("far = 3")).expect("TOML");
         assert!(
             lines[0].contains("3 is wrong") && lines[0].contains("lanes 0 and 1"),

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::text::{one, points, provenance, verdict};
 use super::{Grade, RubricItem};
+use crate::submission::harmless;
 
 /// The file's name beside a submission.
 pub const FILE: &str = "grade.json";
@@ -72,7 +73,7 @@ impl Results {
         output.push(provenance(grade));
         Self {
             extra_data: grade.evidence.clone(),
-            output: output.join("\n"),
+            output: harmless(&output.join("\n")),
             output_format: "text".into(),
             score: hundredths(grade.points()),
             stdout_visibility: "hidden".into(),
@@ -112,7 +113,7 @@ impl TestResult {
         Self {
             max_score: hundredths(item.of),
             name: item.name.clone(),
-            output: item.why.join("\n"),
+            output: harmless(&item.why.join("\n")),
             score: hundredths(item.points),
             status: if full { "passed" } else { "failed" }.into(),
             visibility: visibility.into(),

@@ -4,6 +4,7 @@ use std::iter;
 use layout::show::wrap;
 
 use super::{Complaint, Grade};
+use crate::submission::harmless;
 use harness::table::{head, markdown_table};
 
 pub fn text(grade: &Grade, book: &str) -> String {
@@ -36,7 +37,8 @@ pub fn text(grade: &Grade, book: &str) -> String {
     if let Some(after) = &grade.after {
         out += &format!("\nPassed. Why it worked:\n{after}\n");
     }
-    out + &format!("\n{}\n", provenance(grade))
+    out += &format!("\n{}\n", provenance(grade));
+    harmless(&out)
 }
 
 /// Width of a table cell that contains sentences.

@@ -246,11 +246,13 @@ fn unknown_names_are_reported() {
         grade.complaints().iter().any(|one| one.what.contains(what))
     };
     assert!(
-        told(&grade, "no question asks for another"),
+        told(&grade, "no question asks for \"another\""),
         "{}",
         grade.text("book")
     );
     assert!(!told(&graded(key().as_bytes(), None), "no question asks"));
+    let hostile = graded(b"[\"\\u202e\\n=q\"]\n", None).text("book");
+    assert!(hostile.contains(r#"asks for "\u{202e}\n=q""#), "{hostile}");
 }
 
 /// Right answers to other questions do not count.

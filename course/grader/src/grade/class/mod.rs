@@ -20,7 +20,7 @@ use rayon::prelude::*;
 use super::results::{self, Results};
 use super::text::points;
 use super::{Process, Request};
-use crate::submission::{cell, name, read};
+use crate::submission::{cell, name, one_line, read};
 use process::{Graded, Outcome};
 pub use similar::Pair;
 
@@ -205,7 +205,7 @@ impl GradedClass<'_> {
                 }
                 Err(why) => [why.lines().next().unwrap_or_default(), "0", "-"].map(str::to_owned),
             };
-            rows.push(vec![name(student), lost, got, of]);
+            rows.push(vec![one_line(&name(student)), lost, got, of]);
         }
         markdown_table(&rows)
     }
@@ -226,7 +226,8 @@ impl GradedClass<'_> {
                     Some(format!("not compared: {error:#}"))
                 }
             };
-            all.found.extend(words.map(|words| (name(student), words)));
+            all.found
+                .extend(words.map(|words| (one_line(&name(student)), words)));
         }
         all
     }
