@@ -17,7 +17,7 @@ pub struct Arguments {
 }
 
 /// Prints the list. An assignment that is still open is not an error.
-pub fn run(arguments: &Arguments) -> Result<bool> {
+pub fn run(arguments: &Arguments) -> Result<()> {
     let root = rungs::root().context("this is not the workspace: run the command there")?;
     let mut all = progress::all(&root)?;
     if arguments.grade {
@@ -29,5 +29,5 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
         all = progress::all(&root)?;
     }
     anstream::print!("{}", progress::text(&all));
-    Ok(true)
+    Ok(())
 }

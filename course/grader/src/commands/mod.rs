@@ -45,7 +45,7 @@ impl Command {
     pub fn run(&self) -> Result<bool> {
         match self {
             Self::Grade(arguments) => grade::run(arguments),
-            Self::Course(arguments) => course::run(arguments),
+            Self::Course(arguments) => course::run(arguments).map(|()| true),
             Self::ReportRun(arguments) => grade::report_run(arguments),
             Self::Exam(arguments) => exam::run(arguments),
             Self::Starters(arguments) => starters::run(arguments),

@@ -25,8 +25,8 @@ const KINDS: [&str; 14] = [
     "csv", "cu", "cuh", "h", "json", "md", "ptx", "rs", "sass", "sh", "snap", "toml", "tsv", "yml",
 ];
 
-/// Predictions that the ladder's tables show beside records.
-const PREDICTIONS: &str = "results/predictions.csv";
+/// What the ladder's tables show beside counters: predictions, and the times of an H200.
+const MEASURED: [&str; 2] = ["results/predictions.csv", "results/h200/bench.json"];
 
 /// Exported files without one of these extensions; some are templates.
 const NAMES: [&str; 4] = ["Dockerfile", "gitattributes", "gitignore", "run_autograder"];
@@ -49,7 +49,9 @@ pub fn workspace(root: &Path, tree: &mut FileTree) -> Result<()> {
     for path in records::FILES {
         tree.text(path, &text(root, path)?);
     }
-    tree.text(PREDICTIONS, &text(root, PREDICTIONS)?);
+    for path in MEASURED {
+        tree.text(path, &text(root, path)?);
+    }
     Ok(())
 }
 

@@ -23,7 +23,7 @@ pub fn predicted_clocks<'a>(measure: &Measure, all: &LaunchResults<'a>, judged: 
             Ok(time) => time,
             Err(error) => {
                 let why = error.to_string();
-                let hint = match why.contains("address in a register") {
+                let hint = match why.contains("indirect call or branch") {
                     true => {
                         "which function is called by a pointer, or which `switch` has many cases?"
                     }

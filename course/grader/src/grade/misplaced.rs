@@ -260,8 +260,7 @@ fn another_tile(product: &Product, tile: &TileVariant) -> Option<Cause> {
     let name = if product.bits { "out" } else { "C" };
     Some(Cause {
         what: format!(
-            "{name}[{row}][{column}] holds what belongs to {name}[{other_row}][{other_column}], and so does its whole tile; in other tiles \
-             the distance is another"
+            "{name}[{row}][{column}] holds what belongs to {name}[{other_row}][{other_column}], and so does its whole tile"
         ),
         hint: "for the block of this tile: at which row of A and at which column of B does it begin to copy, and at which row and column \
                of C does it store?"

@@ -290,12 +290,27 @@ fn moved(
     ))
 }
 
-/// Whether a line of CUDA can have a load: a subscript, a dereference or a call.
+/// Whether a line of CUDA can have a load: a subscript, a dereference, or a call of something that is not a barrier.
 fn may_load(text: &str) -> bool {
     let code = text.split("//").next().unwrap_or_default().trim();
-    let plain = ["for (", "while (", "__sync", "#"];
-    let is_plain = plain.iter().any(|word| code.starts_with(word));
-    code.contains('[') || !is_plain && (code.contains('*') || code.contains('('))
+    if code.starts_with('#') {
+        return false;
+    }
+    let before = |at: usize| code[..at].trim_end();
+    let dereferences = |(at, _): (usize, &str)| {
+        let next = code[at + 1..].chars().next();
+        let is_operand = next.is_some_and(|c| c.is_alphabetic() || c == '_' || c == '(');
+        let is_product = before(at).ends_with(|c: char| c.is_alphanumeric() || "_])".contains(c));
+        is_operand && !is_product
+    };
+    let calls = |(at, _): (usize, &str)| {
+        let name = before(at).rsplit(|c: char| !c.is_alphanumeric() && c != '_');
+        let name = name.into_iter().next().unwrap_or_default();
+        !["", "for", "while", "if", "switch"].contains(&name) && !name.starts_with("__sync")
+    };
+    code.contains('[')
+        || code.match_indices('*').any(dereferences)
+        || code.match_indices('(').any(calls)
 }
 
 /// The registers that a load of PTX defines: `ld.shared.v2.u32 {%r1, %r2}, [%r3];`.
@@ -593,11 +608,17 @@ mod tests {
             "x = *p;",
             "load(step);",
             "for (int i = 0; i < n[0]; ++i)",
+            "for (int i = 0; i < *n; ++i)",
+            "while (*flag == 0) {}",
+            "while (atomicAdd(p, 0) == 0)",
         ] {
             assert!(may_load(text), "{text}");
         }
         for text in [
             "for (int i = 0; i < n; ++i) {",
+            "for (int i = 0; i < a * b; ++i) {",
+            "if (threadIdx.x == 0)",
+            "#pragma unroll",
             "__syncthreads();",
             "}",
             "// As[row]",
