@@ -102,7 +102,7 @@ const FAMILIES: [(&str, usize, [f64; 2], [f64; 2]); 4] = [
     // Two, 0.7% apart in their time, change places.
     ("f32", 10, [0.09, 0.12], [0.97, 0.92]),
     ("hopper", 12, [0.05, 0.10], [0.95, 0.91]),
-    ("mma_sync", 9, [0.11, 0.17], [0.95, 0.97]),
+    ("mma_sync", 9, [0.09, 0.16], [0.96, 0.91]),
     ("strange", 5, [0.17, 0.18], [0.9, 0.9]),
 ];
 
@@ -207,5 +207,5 @@ fn predictions_from_ptx_are_as_near_to_the_card_as_they_were() {
     assert!(errors.median < 0.07, "{:.3} in the median", errors.median);
     assert!(errors.mean < 0.10, "{:.3} in the mean", errors.mean);
     // The worst are rungs 07 and 08, whose loads ptxas moves ahead of more products.
-    assert!(errors.worst < 0.39, "{:.3} at worst", errors.worst);
+    assert!(errors.worst < 0.33, "{:.3} at worst", errors.worst);
 }

@@ -1,7 +1,5 @@
 //! Neighboring loads from shared memory as one vector load: ptxas merges `ld.shared.f32` of `[%r1]`, `[%r1+4]`, `[%r1+8]` and
 //! `[%r1+12]` into an `LDS.128`, if it can tell that `%r1` is a multiple of 16.
-use std::collections::BTreeSet;
-
 use emulator::{Instruction, InstructionKind, Space};
 use rustc_hash::FxHashMap as HashMap;
 
@@ -40,7 +38,9 @@ pub(super) fn merge(
                     if vector.adjoins(word)
                         && is_fresh(&chosen[vector.first + 1..at], &chosen[at].writes) =>
                 {
-                    vector.words.insert(word);
+                    if !vector.words.contains(&word) {
+                        vector.words.push(word);
+                    }
                     absorb(chosen, vector.first, at, vector.words.len() as u32);
                 }
                 Some(_) => {}
@@ -48,7 +48,7 @@ pub(super) fn merge(
                     base: base.to_owned(),
                     number: key.1,
                     first: at,
-                    words: BTreeSet::from([word]),
+                    words: vec![word],
                 }),
                 None => {}
             }
@@ -62,13 +62,13 @@ struct Vector {
     number: i64,
     /// The first of its loads in program order.
     first: usize,
-    words: BTreeSet<i64>,
+    words: Vec<i64>,
 }
 
 impl Vector {
     /// Whether the word is one of its words, or next to one.
     fn adjoins(&self, word: i64) -> bool {
-        self.words.range(word - 1..=word + 1).next().is_some()
+        self.words.iter().any(|one| (one - word).abs() <= 1)
     }
 }
 
