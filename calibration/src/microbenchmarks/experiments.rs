@@ -265,28 +265,19 @@ fn memory() -> Vec<Experiment> {
         times: 1 << 20,
         ..one("memory", "chase_cg_once")
     });
-    for matrices in [1, 2, 4] {
+    let whole_lines = [1, 2, 4].map(|matrices| format!("copies_beside_ldmatrix_{matrices}"));
+    let rows = [64, 32]
+        .into_iter()
+        .flat_map(|row| [0, 1, 2, 4].map(|matrices| format!("copies_of_rows_{row}_{matrices}")));
+    for kernel in whole_lines.into_iter().chain(rows) {
         for threads in [128, 256, 512] {
             all.push(Experiment {
                 threads,
                 shared: threads * 16 * 8,
                 bytes: 256 * KIB,
                 times: 300,
-                ..one("memory", &format!("copies_beside_ldmatrix_{matrices}"))
+                ..one("memory", &kernel)
             });
-        }
-    }
-    for row in [64, 32] {
-        for matrices in [0, 1, 2, 4] {
-            for threads in [128, 256, 512] {
-                all.push(Experiment {
-                    threads,
-                    shared: threads * 16 * 8,
-                    bytes: 256 * KIB,
-                    times: 300,
-                    ..one("memory", &format!("copies_of_rows_{row}_{matrices}"))
-                });
-            }
         }
     }
     for (kernel, step) in [

@@ -243,6 +243,22 @@ ld.shared.f32 %f4, [%r3+12];
     }
 
     #[test]
+    fn only_neighboring_words_are_one_load() {
+        let row = |loads: &str| {
+            format!(
+                "shl.b32 %r4, %r1, 7;\nadd.s32 %r3, %r2, %r4;\nld.shared.f32 %f1, [%r3];\n{loads}"
+            )
+        };
+        let apart = row("ld.shared.f32 %f2, [%r3+12];");
+        assert_eq!(loads(&apart), ["LDS.32", "LDS.32"]);
+        let twice = row("ld.shared.f32 %f2, [%r3+4];\nld.shared.f32 %f3, [%r3+4];");
+        assert_eq!(loads(&twice), ["LDS.64"]);
+        // An upper half may be any number.
+        let half = format!("mul.hi.s32 %r4, %r1, 128;\nadd.s32 %r3, %r2, %r4;\n{FOUR}");
+        assert_eq!(loads(&half), ["LDS.32"; 4]);
+    }
+
+    #[test]
     fn a_store_or_a_barrier_in_between_keeps_loads_apart() {
         let third = FOUR.match_indices("ld.").nth(2).map_or(0, |(at, _)| at);
         let (first, last) = FOUR.split_at(third);
