@@ -1,6 +1,6 @@
 // Rung 16, stream-K: a partial last wave has fewer tiles than there are clusters. If that saves enough, these tiles are split along K
-// into equal shares, and the last cluster to arrive at a tile adds up its pieces in order. Small matrices use small tiles. The counter to
-// watch is time at sizes whose last wave is partial: wave quantization.
+// into equal shares, and the clusters that share a tile each add up a part of its sums, in order. Small matrices use small tiles. The
+// counter to watch is time at sizes whose last wave is partial: wave quantization.
 // `cargo ladder diff 16`, then `cargo run -p rung16_stream_k -- profile`.
 #include "hopper.cuh"
 
@@ -35,7 +35,6 @@ struct Shared {
     Stage stage[STAGES];
     unsigned short C[CONSUMERS][2][WM * PANEL];        // two panels of (WM, PANEL) for each consumer
     unsigned long long full[STAGES], empty[STAGES];    // mbarriers
-    unsigned arrived[CONSUMERS];
 };
 
 // What the host must know to launch this kernel: tile, threads, dynamic shared bytes, blocks per cluster, persistent
@@ -64,17 +63,19 @@ __device__ Tile tile_of(int number, int M, int N)
 // What does a cluster compute? Whole tiles while there are enough for all clusters, then a share of the remaining steps.
 constexpr int MAX_SHARING = 132;                       // SMs of an H100 or H200; with more blocks, no tile is split
 __device__ float partial[STORE_BEHIND ? 2 * MAX_SHARING : 1][CONSUMERS][BN / 2][128];    // sums of a cluster's two pieces
-__device__ unsigned pieces[MAX_SHARING][CONSUMERS];    // stored pieces of a tile; 0 between launches, which do not overlap here
+__device__ unsigned arrivals_at[MAX_SHARING][CONSUMERS][4];    // a split tile, by warp; 0 between launches, which do not overlap here
 
 struct Work {
     int cluster = blockIdx.x / CLUSTER, clusters = gridDim.x / CLUSTER;
-    int steps, whole, share, at, end;                  // steps of a tile; unsplit tiles; steps of a share; [at, end) of my share
+    int steps, whole, rest, share, at, end;            // steps of a tile; unsplit tiles; steps of the others; of a share; [at, end) of mine
     int number = cluster - clusters, from = 0, to;     // the current piece: steps [from, to) of a tile
 
     __device__ Work(int tiles, int K) : steps((K + BK - 1) / BK), to(steps)
     {
-        // Adding up a piece costs about 5 steps, so a share has at least 16. Split tiles reuse less in L2, so splitting has to save a quarter.
-        const int rest = tiles % clusters * steps, equal = max(16, (rest + clusters - 1) / clusters);
+        // Adding up costs about 8 steps and more with each piece, so a share has at least 8, and splitting has to save 16. Split tiles
+        // reuse less in L2, so it also has to save a quarter.
+        rest = tiles % clusters * steps;
+        const int equal = max(8, (rest + clusters - 1) / clusters);
         share = STORE_BEHIND && gridDim.x <= MAX_SHARING && steps - equal >= max(16, steps / 4) ? equal : 0;
         whole = share > 0 ? tiles - tiles % clusters : tiles;
         at = cluster * share, end = min(at + share, rest);
@@ -87,6 +88,15 @@ struct Work {
         number = whole + at / steps, from = at % steps;
         to = min(steps, from + end - at), at += to - from;
         return from < to;
+    }
+
+    // Who shares a split tile: the first cluster, the number of pieces, and how many of these are the last of their cluster's share.
+    struct Sharers { int first, pieces, last; };
+
+    __device__ Sharers sharers(int tile) const
+    {
+        const int start = tile * steps, stop = start + steps, first = start / share, next = (stop + share - 1) / share;
+        return {first, next - first, (stop == rest ? next : stop / share) - first};
     }
 };
 
@@ -163,11 +173,13 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
 
     if (CONSUMERS > 1)
         setmaxnreg_inc<CONSUMERS == 2 ? 232 : 160>();
-    const int consumer = warpgroup - 1;
+    // The same in all lanes; the compiler then keeps descriptors in uniform registers, where wgmma needs them.
+    const int consumer = CONSUMERS > 1 ? __shfl_sync(~0u, warpgroup - 1, 0) : 0;
     float acc[BN / 2];
     unsigned done[BN / 4];                             // the previous tile, in f16
     Tile tile = {}, doneTile = {};
     int panel = PANELS;                                // its next panel to be stored
+    unsigned mine = ~0u;                               // the last tile's panels that are stored here, a bit each
 
     // Stores a panel from registers to shared memory, and from there to C.
     auto store_panel = [&](int panel, unsigned short* Cs) {
@@ -190,32 +202,53 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
         named_barrier(warpgroup, 128);                 // all four warps are done with A
         #pragma unroll
         for (int p = 0; p < PANELS; ++p)
-            store_panel(p, Cs + p * apart);
+            if (mine >> p & 1)
+                store_panel(p, Cs + p * apart);
     };
 
-    // Stores a piece of a tile. Returns true in the last cluster to arrive, which adds all pieces in order.
-    auto add_up = [&] {
-        const int tile = work.number - work.whole, start = tile * work.steps;
-        const int first = start / work.share, last = (start + work.steps - 1) / work.share;    // the clusters of the first and the last piece
-        // A piece that begins a tile is stored in its cluster's second slot.
-        auto sums = [&](int of) { return &partial[(2 * of + (of == first)) * CLUSTER + rank][consumer][0][thread]; };
+    // A cluster has at most two pieces. One that begins a tile is stored in its second slot.
+    auto sums = [&](int of, int first) { return &partial[(2 * of + (of == first)) * CLUSTER + rank][consumer][0][thread]; };
+
+    // Stores the sums of a piece. Each warp counts its arrival; the last one below resets the count to 0.
+    auto store_piece = [&] {
+        const int tile = work.number - work.whole;
+        const auto [first, pieces, last] = work.sharers(tile);
         #pragma unroll
         for (int i = 0; i < BN / 2; ++i)
-            sums(cluster)[i * 128] = acc[i];
+            sums(cluster, first)[i * 128] = acc[i];
         __threadfence();
-        named_barrier(warpgroup, 128);
-        if (thread == 0)
-            s.arrived[consumer] = atomicInc(&pieces[tile * CLUSTER + rank][consumer], last - first);
-        named_barrier(warpgroup, 128);
-        // A vote, so that the compiler knows that the branch is uniform.
-        if (!__any_sync(~0u, s.arrived[consumer] == last - first))
-            return false;
+        __syncwarp();
+        if (lane == 0)
+            atomicInc(&arrivals_at[tile * CLUSTER + rank][consumer][warp], pieces + last - 1);
+        __syncwarp();
+    };
+
+    // Adds up this cluster's panels of a split tile, in the order of the pieces. Those clusters whose share ends here, and which therefore
+    // have nothing else to do, take its panels in turn.
+    auto add_up = [&] {
+        const int tile = (work.end - 1) / work.steps;
+        const auto [first, pieces, last] = work.sharers(tile);
+        unsigned& arrivals = arrivals_at[tile * CLUSTER + rank][consumer][warp];
+        // Votes, so that the compiler knows that the branches are uniform.
+        while (__any_sync(~0u, *(volatile unsigned*)&arrivals < pieces)) {}
         __threadfence();
-        for (int of = first; of <= last; ++of)
-            #pragma unroll
-            for (int i = 0; i < BN / 2; ++i)
-                acc[i] = sums(of)[i * 128] + (of > first ? acc[i] : 0);
-        return true;
+        if (lane == 0)
+            atomicInc(&arrivals, pieces + last - 1);
+        mine = 0;
+        #pragma unroll
+        for (int p = 0; p < PANELS; ++p)
+            if (__any_sync(~0u, first + (warp * PANELS + p) % last == cluster)) {
+                float sum[PANEL / 2] = {};
+                #pragma unroll 2
+                for (int of = first; of < first + pieces; ++of)
+                    #pragma unroll
+                    for (int i = 0; i < PANEL / 2; ++i)
+                        sum[i] += sums(of, first)[(p * PANEL / 2 + i) * 128];
+                #pragma unroll
+                for (int i = 0; i < PANEL / 4; ++i)
+                    done[p * PANEL / 4 + i] = float2_to_half2(sum[2 * i], sum[2 * i + 1]);
+                mine |= 1 << p;
+            }
     };
 
     while (work.next()) {
@@ -261,19 +294,23 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
         wgmma_wait<0>();
         if (thread < CLUSTER)
             mbarrier_arrive(&s.empty[previous], thread);
-        if (STORE_BEHIND && work.to - work.from < work.steps && !add_up())
+        doneTile = tile;
+        if (STORE_BEHIND && work.to - work.from < work.steps) {
+            store_piece();
             continue;
+        }
         #pragma unroll
         for (int i = 0; i < BN / 4; ++i)
             done[i] = float2_to_half2(acc[2 * i], acc[2 * i + 1]);
-        doneTile = tile;
         panel = 0;
         if (!STORE_BEHIND)
             store_tile(s.C[consumer][0], WM * PANEL);
     }
 
     // Nothing more is loaded: the last tile is stored through this consumer's rows of A, a panel in each stage.
-    if (STORE_BEHIND && panel < PANELS)
+    if (STORE_BEHIND && cluster * work.share < work.end)
+        add_up();
+    if (STORE_BEHIND)
         store_tile(&s.stage[0].A[consumer * WM * BK], sizeof(Stage) / 2);
     if (lane == 0)
         tma_store_wait<0>();
