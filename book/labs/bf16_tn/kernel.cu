@@ -261,8 +261,8 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
         __syncwarp();
     };
 
-    // Adds up this cluster's panels of a split tile, in the order of the pieces. Those clusters whose share ends here, and which therefore
-    // have nothing else to do, take its panels in turn.
+    // Adds up this cluster's panels of the split tile in which its share ends, in the order of the pieces. The clusters whose share ends
+    // there take each warp's panels in turn: nobody waits who still has a piece to compute.
     auto add_up = [&] {
         const int tile = (work.end - 1) / work.steps;
         const auto [first, pieces, last] = work.sharers(tile);
@@ -344,9 +344,9 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
             store_tile(s.C[consumer][0], WM * PANEL);
     }
 
-    // Nothing more is loaded: the last tile is stored through this consumer's rows of A, a panel in each stage.
     if (STORE_BEHIND && cluster * work.share < work.end)
         add_up();
+    // Nothing more is loaded: the last tile is stored through this consumer's rows of A, a panel in each stage.
     if (STORE_BEHIND)
         store_tile(&s.stage[0].A[consumer * WM * BK], sizeof(Stage) / 2);
     if (lane == 0)

@@ -12,6 +12,7 @@ pub(crate) struct Memory {
     sharing: Sharing,
     /// The sets of the L1, most recently used line first: line number and valid sectors.
     l1: Vec<Vec<(u64, u8)>>,
+    lines_free: f64,
     port_free: f64,
     l2_free: f64,
     dram_free: f64,
@@ -68,6 +69,7 @@ impl Memory {
         Self {
             sharing,
             l1: vec![Vec::new(); sets],
+            lines_free: 0.0,
             port_free: 0.0,
             l2_free: 0.0,
             dram_free: 0.0,
@@ -119,6 +121,12 @@ impl Memory {
         };
         let farther = in_l2 - latencies.l2 + (latencies.dram - in_l2) * sharing.cold;
         port.max(l2).max(dram) + latency + farther
+    }
+
+    /// When the L1 has looked up so many lines of a `cp.async`, one after the other.
+    pub fn look_up(&mut self, card: &Card, time: f64, lines: usize) -> f64 {
+        self.lines_free = self.lines_free.max(time) + lines as f64 * card.interval.copy_line;
+        self.lines_free
     }
 
     /// When the L2 has accepted all stores so far.

@@ -160,17 +160,15 @@ __device__ void wait_for_cluster(unsigned long long* barrier, int parity)
         // ANCHOR_END: cluster_scope
         ..BASE
     },
-    // Rung 16 without the vote that lets the compiler keep stage and phase in uniform registers.
+    // Rung 16 without the shuffle that lets the compiler keep descriptors in uniform registers.
     Broken {
-        name: "branches_without_a_vote",
+        name: "consumer_by_thread",
         rung: "16_stream_k",
         arguments: &["--tile", "128x256"],
-        // ANCHOR: without_a_vote
         edits: &[(
-            "if (!__any_sync(~0u, s.arrived[consumer] == last - first))",
-            "if (s.arrived[consumer] != last - first)",
+            "__shfl_sync(~0u, warpgroup - 1, 0)",
+            "warpgroup - 1",
         )],
-        // ANCHOR_END: without_a_vote
         ..BASE
     },
 ];

@@ -129,6 +129,9 @@ fn derived(record: &Record, card: &Card) -> Vec<(&'static str, f64, f64, f64)> {
     let copies = |matrices: u32| {
         record.clocks(&format!("memory/copies_beside_ldmatrix_{matrices}"), 512) / 16.0
     };
+    let rows = |bytes: u32, matrices: u32| {
+        record.clocks(&format!("memory/copies_of_rows_{bytes}_{matrices}"), 512) / 16.0
+    };
     let tested = interval.mbarrier_poll / 2.0 + latency.mbarrier_test;
     let launch = |kernel: &str| {
         let rows = record.rows(&format!("launches/{kernel}"), 128);
@@ -445,6 +448,26 @@ fn derived(record: &Record, card: &Card) -> Vec<(&'static str, f64, f64, f64)> {
             card.queue.copy_passes,
             (copies(4) - 16.0) / 4.0,
             0.03,
+        ),
+        // The same where a copy has half of each line: at most a tenth more or less.
+        (
+            "queue.copy_passes",
+            card.queue.copy_passes,
+            (rows(64, 4) - 16.0) / 4.0,
+            0.1,
+        ),
+        // 16 warps, whose copies have 8 or 16 lines each.
+        (
+            "interval.copy_line",
+            interval.copy_line,
+            rows(64, 0) / 8.0,
+            0.07,
+        ),
+        (
+            "interval.copy_line",
+            interval.copy_line,
+            rows(32, 0) / 16.0,
+            0.07,
         ),
         (
             "memory.l2_ns",

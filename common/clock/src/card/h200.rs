@@ -28,6 +28,7 @@ pub(super) const H200: Card = Card {
         tma_box: 5.7,         // microbenchmark: small_boxes, of 32 warps; of the SM
         tma_lane: 59.0,       // microbenchmark: bulk_copies of one warp, whose lanes take turns
         store_line: 0.85, // microbenchmark: row_stores, see bytes.store; of an SM, with all SMs active
+        copy_line: 1.08, // microbenchmark: copies_of_rows_64_0 and 32_0, per line of 128 bytes; of the SM
         shuffle: 1.0, // microbenchmark: shfl; of the SM, in shared memory's data pipe (ld_b32_beside_shfl)
     },
     // Clocks from issue to the result.
@@ -80,7 +81,7 @@ pub(super) const H200: Card = Card {
         // Accesses that wait for shared memory's data pipe: microbenchmarks burst, of one scheduler (30) and of all four (54).
         memory_instructions: 8.0, // per sub-partition
         data_accesses: 22.0,      // and then in one queue of the SM
-        copy_passes: 1.33, // microbenchmark: copies_beside_ldmatrix: 512 bytes by cp.async cost ldmatrix 5.3 clocks
+        copy_passes: 1.33, // microbenchmark: copies_beside_ldmatrix: 512 bytes by cp.async cost ldmatrix 5.3 clocks, in whole lines or (copies_of_rows_64) in halves
         l1_bytes: 212_992.0, // microbenchmark: chase_ca, 208 KiB hit and of 224 a seventh misses
         gpcs: 8.0,         // microbenchmark: clusters
         l2_bytes: 60e6, // microbenchmark: chase_cg, 56 MiB are faster than DRAM and 64 are not; an H200 reports 60 MB

@@ -66,6 +66,7 @@ tables! {
         tma_box,
         tma_lane,
         store_line,
+        copy_line,
     }
     /// Clocks from issue to result.
     Latency {

@@ -117,7 +117,8 @@ impl Simulator<'_> {
                         };
                         let rate = card.bytes.l2_port_copy;
                         let bytes = Bytes::own(32.0 * f64::from(sectors));
-                        let done = memory.fetch(card, start, bytes, rate, latency.l2);
+                        let found = memory.look_up(card, start, lines.len());
+                        let done = memory.fetch(card, found, bytes, rate, latency.l2);
                         self.act(sm, Unit::Loads, start, done);
                         let warp = &mut self.warps[number];
                         warp.open_copies = warp.open_copies.max(done);

@@ -205,9 +205,9 @@ fn the_recorded_scopes_are_current() {
     is_current("sass_scope.txt", &[of(&code, 4), of(&variant, 10)].concat());
 }
 
-/// The book's statement on the vote in rung 16: the four `wgmma` of a step, with it and without.
+/// The book's statement on the shuffle in rung 16: the four `wgmma` of a step, with it and without.
 #[test]
-fn the_recorded_step_with_and_without_a_vote_is_current() {
+fn the_recorded_step_with_and_without_a_shuffle_is_current() {
     if !can_record() {
         return;
     }
@@ -222,11 +222,11 @@ fn the_recorded_step_with_and_without_a_vote_is_current() {
             ended |= line.contains("gsb0");
             goes_on
         });
-        lines_with(step, &["R2UR", "UIADD3.64", "HGMMA"])
+        lines_with(step, &["R2UR", "UIADD3.64", "ULOP3", "HGMMA"])
     };
     let with = step("rungs/16_stream_k/kernel.128x256.ptx");
-    let without = step("book/kernels/branches_without_a_vote.ptx");
-    is_current("sass_vote.txt", &[with, without].concat());
+    let without = step("book/kernels/consumer_by_thread.ptx");
+    is_current("sass_uniform.txt", &[with, without].concat());
 }
 
 /// The book's statement on powers: a polynomial, `ex2` with and without `.ftz`, and `expf`.
