@@ -157,7 +157,7 @@ pub struct LaunchReport {
     pub factors: Vec<MatrixFactors>,
     /// By block, warp and number of products before, if [`Options::lookahead`] is set; none after a fatal finding.
     pub leads: Vec<CopyLead>,
-    /// The most mbarriers that a block has had at a time.
+    /// The most mbarriers that a block has had in bytes that held nothing else.
     pub mbarriers: u32,
     /// Mistakes of the kernel; empty if nothing was found wrong.
     pub findings: Vec<Finding>,

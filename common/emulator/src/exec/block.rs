@@ -24,6 +24,8 @@ pub(super) struct Block {
     /// mbarriers by shared address, and the number of phases that they have completed together.
     pub mbarriers: BTreeMap<u32, Mbarrier>,
     pub phases: u64,
+    /// Addresses where mbarriers have been and nothing else; of one that was invalidated, [`Shadow::last_writes`] then.
+    pub only_mbarriers: BTreeMap<u32, u64>,
     pub registers: Registers,
     /// Threads of other blocks that have accessed its shared memory, with the epoch; tracked under `sanitize`.
     pub visitors: BTreeMap<Site, u32>,
@@ -81,6 +83,21 @@ impl Block {
             alive: machine.threads as u32,
             ..Self::default()
         };
+    }
+
+    /// What was last written to the bytes of an mbarrier, as far as it is tracked.
+    pub fn last_writes(&self, mbarrier: u32) -> u64 {
+        let shadow = self.shadow.as_ref();
+        shadow.map_or(0, |shadow| shadow.last_writes(mbarrier, 8))
+    }
+
+    /// How many mbarriers it has had whose bytes held nothing else.
+    pub fn count_only_mbarriers(&self) -> u32 {
+        let all = self.only_mbarriers.iter();
+        let is_one = |(at, known): &(&u32, &u64)| {
+            self.mbarriers.contains_key(at) || self.last_writes(**at) == **known
+        };
+        all.filter(is_one).count() as u32
     }
 }
 

@@ -439,6 +439,8 @@ fn close_block(cx: &mut Execution<'_>, warps: &mut [Warp]) {
         warp.finish_bulk(cx);
         cx.writes.restore(warp.calls.clear());
     }
+    let mbarriers = cx.block.count_only_mbarriers();
+    cx.profiler.mbarriers = cx.profiler.mbarriers.max(mbarriers);
     report_unfinished(cx);
     setmaxnreg::report_partial(cx);
     cx.depart();

@@ -24,7 +24,7 @@ pub(super) struct Profiler {
     /// The factors of matrix products, and the leads of copies, if requested.
     pub factors: Option<Vec<MatrixFactors>>,
     pub leads: Vec<CopyLead>,
-    /// The most mbarriers that a block has had at a time.
+    /// The most mbarriers that a block has had in bytes that held nothing else.
     pub mbarriers: u32,
     /// Present if a trace or a snapshot is requested.
     pub tracer: Option<Box<Tracer>>,

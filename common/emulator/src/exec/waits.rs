@@ -17,11 +17,17 @@ impl Warp {
         cx.common.others + self.clock
     }
 
-    /// The phase is incomplete. Lanes that are already waiting for it continue to wait.
-    pub(super) fn begin_wait(&mut self, pc: usize, mask: u32, mbarrier: u32, cx: &Execution<'_>) {
+    /// The phase is incomplete. Whether lanes that are already waiting for it continue to wait.
+    pub(super) fn begin_wait(
+        &mut self,
+        pc: usize,
+        mask: u32,
+        mbarrier: u32,
+        cx: &Execution<'_>,
+    ) -> bool {
         let own = |begun: &Begun| begun.pc == pc && begun.mask & mask != 0;
         if self.waits.iter().any(|w| own(w) && w.mbarrier == mbarrier) {
-            return;
+            return true;
         }
         let since = self.steps(cx);
         self.waits.retain(|begun| !own(begun));
@@ -31,6 +37,7 @@ impl Warp {
             mbarrier,
             since,
         });
+        false
     }
 
     /// The phase is complete; the last copy that landed in it was issued at the step `issued`.

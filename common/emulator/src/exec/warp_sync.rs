@@ -55,6 +55,15 @@ impl Warp {
             return Ok((at.mask, at.join));
         }
         let own = self.part(at, |lane| masks[lane] == members);
+        // PTX ISA, "shfl.sync", "vote.sync" and others: "The behavior … is undefined if the executing thread is not in the membermask."
+        let strangers = own & !members;
+        if strangers != 0 && cx.machine.options.sanitize {
+            let why = format!(
+                "Lanes 0x{strangers:08x} execute this with the mask 0x{members:08x}, which does not name them"
+            );
+            self.report(FindingKind::InvalidBarrier(why), at.pc, strangers, cx);
+            return Err(Pause::Stop(Stop::Fatal));
+        }
         let state = State::Warp(members);
         let Some(there) = self.gather(at.pc, state, members, own) else {
             return self.wait(at, own, state, cx);

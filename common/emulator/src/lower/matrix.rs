@@ -63,7 +63,11 @@ impl Lowering<'_> {
                 [Operand::Int(n)] => LaneOp::AsyncWait {
                     pending: Some(u32::try_from(*n).unwrap_or(u32::MAX)),
                 },
-                _ => return Err(instr.unsupported()),
+                _ => {
+                    return Err(instr.wrong(
+                        "takes how many groups it leaves in flight as a constant, in inline PTX the constraint \"n\", and not in a register",
+                    ));
+                }
             },
             ["async", "ca" | "cg", "shared" | "shared::cta", "global", ..] => {
                 let is_hint = |part: &&str| part.starts_with("L2::");

@@ -84,6 +84,14 @@ impl Shadow {
         cell(address)..=cell(address + bytes.max(1) - 1)
     }
 
+    /// A number for the last writes of these bytes, 0 if there is none: it changes with the next write.
+    pub fn last_writes(&self, address: u32, bytes: u32) -> u64 {
+        let strong = |cell| self.strong.get(&cell).map_or(0, |write| write.stamp.bits());
+        self.range(address, bytes).fold(0, |all: u64, cell| {
+            all.rotate_left(9) ^ self.writes[cell].stamp.bits() ^ strong(cell).rotate_left(5)
+        })
+    }
+
     /// Records the access of one lane to `bytes` bytes at `address` and returns what is wrong with it.
     pub fn access(
         &mut self,

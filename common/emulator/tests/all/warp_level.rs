@@ -46,7 +46,7 @@ fn votes_matches_and_reductions() {
         vote.sync.ballot.b32 %r1, %p0, 0xffffffff;
         vote.sync.any.pred %p1, %p0, 0xffffffff;
         vote.sync.all.pred %p2, %p0, 0xffffffff;
-        vote.sync.all.pred %p3, !%p0, 0x1;
+        vote.sync.all.pred %p3, !%p0, 0xffffffff;
         match.any.sync.b32 %r2, %r0, 0xffffffff;
         match.all.sync.b32 %r3|%p4, %r0, 0xffffffff;
         redux.sync.add.u32 %r4, %tid, 0xffffffff;
@@ -96,6 +96,23 @@ fn groups_that_shuffle_by_masks_of_their_own_stay_together() {
         let got = &words[2 * lane as usize..][..2];
         assert_eq!(got, [(lane & 16) + 3, u32::MAX], "lane {lane}");
     }
+}
+
+/// PTX ISA, "shfl.sync": undefined if the executing thread is not in the membermask.
+#[test]
+fn a_mask_without_the_lane_that_executes_it_is_reported() {
+    let outcome = body(
+        &threads(32),
+        "shfl.sync.idx.b32 %r2, %tid, 3, 0x1f, 0xffff;
+        st.global.u32 [%at], %r2;",
+    );
+    assert!(
+        outcome
+            .report()
+            .contains("Lanes 0xffff0000 execute this with the mask 0x0000ffff"),
+        "{}",
+        outcome.report()
+    );
 }
 
 #[test]

@@ -245,7 +245,7 @@ pub fn judge<'a>(all: &LaunchResults<'a>, judged: &mut Judged<'a>) {
         };
         let at = match budget
             .at_most
-            .is_some_and(|most| spent.total > most * spent.unit)
+            .is_some_and(|most| spent.total > most * spent.unit + spent.more)
         {
             true => spent.worst.map(|worst| at(all, spent.launch, worst)),
             false => None,
@@ -261,6 +261,8 @@ struct Spent<'a, 'b> {
     launch: &'a PlannedLaunch,
     total: f64,
     unit: f64,
+    /// What is allowed beyond.
+    more: f64,
     /// The instruction with the largest share.
     worst: Option<&'b Instruction>,
 }
@@ -282,6 +284,12 @@ impl<'a, 'b> Spent<'a, 'b> {
             launch,
             total: each.iter().map(|(amount, _)| amount).sum(),
             unit: unit(budget.per, all, launch),
+            more: match (budget.of, budget.per) {
+                (Effect::SharedToRegisters | Effect::RegistersToShared, Per::Result) => {
+                    all.bytes_of_sums(launch) as f64
+                }
+                _ => 0.0,
+            },
             worst: worst.map(|(_, of)| *of),
         }
     }
@@ -290,7 +298,7 @@ impl<'a, 'b> Spent<'a, 'b> {
     fn missed(&self, budget: &Budget) -> Option<String> {
         let (total, unit, name) = (self.total, self.unit, budget.of.words());
         let whole = |number: f64| thousands(number.round() as u64);
-        let most = budget.at_most.map(|most| most * unit);
+        let most = budget.at_most.map(|most| most * unit + self.more);
         let least = budget.at_least.map(|least| least * unit);
         match (most, least) {
             (Some(most), _) if total > most * 1.000_001 => {

@@ -29,6 +29,7 @@ pub fn of(all: &LaunchResults, launch: &PlannedLaunch, wrong: &Launched) -> Opti
         AssignmentKind::Gemm | AssignmentKind::Predict => no_products(all, launch, wrong),
         AssignmentKind::Transpose => None,
     };
+    let known = known.or_else(|| as_integers(wrong, task));
     if known.is_some() {
         return known;
     }
@@ -138,6 +139,47 @@ pub fn pattern(wrong: &Launched, task: AssignmentKind) -> Option<String> {
     (work <= FEW_PRODUCTS)
         .then(|| misplaced::pattern(wrong, task))
         .flatten()
+}
+
+/// C holds integers: the whole part of each sum, as bits or as a number. In a transposition: only some bits of each word.
+fn as_integers(wrong: &Launched, task: AssignmentKind) -> Option<Cause> {
+    let found = &wrong.verification.first_wrong;
+    let all = |is_it: &dyn Fn(f64, f64) -> bool| found.iter().all(|one| is_it(one.got, one.want));
+    let not_zero = found.iter().filter(|one| one.got != 0.0).count() > 1;
+    if task == AssignmentKind::Transpose {
+        let low = |got: f64, want: f64| {
+            let [got, want] = [got, want].map(|value| half::f16::from_f64(value).to_bits());
+            got == want & 0xff
+        };
+        return (not_zero && all(&low)).then(|| Cause {
+            what: "of each wrong element, the lower 8 bits are right, and the upper 8 bits are 0"
+                .into(),
+            hint: "an element has 16 bits: which variable or array on the way is narrower?".into(),
+            mistake: "words-not-numbers",
+        });
+    }
+    let bits = |got: f64, want: f64| {
+        f64::from(half::f16::from_f64(got).to_bits()) == want.trunc().max(0.0)
+    };
+    let whole = |got: f64, _: f64| got.fract() == 0.0 && got.abs() < 512.0;
+    let (what, hint) = if not_zero && all(&bits) {
+        (
+            "what should be the value of each wrong element is in its bits: they are its whole part as an integer",
+            "to C++ an `unsigned short` is an integer: what converts a sum to the bits of an f16?",
+        )
+    } else if not_zero && found.len() > 3 && all(&whole) {
+        (
+            "all wrong elements that were examined are whole numbers",
+            "which variable or conversion on the way is an integer, so that the fraction is lost?",
+        )
+    } else {
+        return None;
+    };
+    Some(Cause {
+        what: what.into(),
+        hint: hint.into(),
+        mistake: "bits-as-an-integer",
+    })
 }
 
 /// Detects that a transposition gets only certain kinds of words wrong.

@@ -17,17 +17,40 @@ pub fn wrong(launched: &Launched, instructions: &[Instruction]) -> Option<Cause>
             return Some(nothing_loaded(name));
         }
     }
-    all.iter().find_map(|factors| {
+    let found = all.iter().find_map(|factors| {
         let instruction = instructions.get(factors.instruction)?;
         let by_wgmma = matches!(instruction.kind, InstructionKind::Wgmma(_));
         let a = Operand::of(factors, &labels, 'A');
         let b = Operand::of(factors, &labels, 'B');
-        let unknown = || a.first_unknown().or_else(|| b.first_unknown());
+        let empty = || a.empty_half().or_else(|| b.empty_half());
+        let unknown = || {
+            empty()
+                .or_else(|| a.first_unknown())
+                .or_else(|| b.first_unknown())
+        };
         let unknown = if by_wgmma { None } else { unknown() };
         let found = unknown.or_else(|| a.first_wrong(by_wgmma));
         let found = found.or_else(|| b.first_wrong(by_wgmma));
         found.or_else(|| differing(&a, &b, &first_of(all, factors, &labels)))
-    })
+    });
+    let is_tma = |of: &Instruction| of.kind == InstructionKind::BulkCopy { tensor: true };
+    match instructions.iter().any(is_tma) {
+        true => found.map(said_of_tma),
+        false => found,
+    }
+}
+
+/// Adds to a hint what is so only for copies by TMA.
+fn said_of_tma(cause: Cause) -> Cause {
+    let more = match &*cause.hint {
+        OTHER_CHUNK => " For TMA, the permutation is the swizzle of `gemm_boxes`",
+        NEXT_STEP => " TMA takes the column first, then the row",
+        _ => "",
+    };
+    Cause {
+        hint: cause.hint + more,
+        ..cause
+    }
 }
 
 /// A decoded operand: `rows` of A, or of B.
@@ -159,6 +182,33 @@ impl Operand {
         )
     }
 
+    /// Whether one half of every register is 0, the lower (0) or the upper one: an element was loaded, and not a pair.
+    fn empty_half(&self) -> Option<Cause> {
+        let half = |at: usize| self.register(at).1 % 2;
+        let is_empty = |which: usize| {
+            let all = 0..self.bits.len();
+            all.clone()
+                .filter(|at| half(*at) == which)
+                .all(|at| self.bits[at] == 0)
+                && all
+                    .filter(|at| half(*at) != which)
+                    .all(|at| self.held[at].is_some())
+        };
+        let empty = (0..2).find(|which| is_empty(*which))?;
+        let name = self.name.to_ascii_lowercase();
+        let which = if empty == 0 { "lower" } else { "upper" };
+        Some(Cause {
+            what: format!(
+                "the fragment of {} is wrong: the {which} half of {name}[0], and of every other register, is 0 in all lanes",
+                self.name
+            ),
+            hint: "a register holds two elements that are neighbors along K: how many bits does this load bring, and where does the other element \
+                   come from?"
+                .into(),
+            mistake: "wrong-fragment",
+        })
+    }
+
     /// The first number that is not an element of A or B.
     fn first_unknown(&self) -> Option<Cause> {
         let unknown = |at: &usize| self.held[*at].is_none() && self.bits[*at] != 0;
@@ -225,7 +275,10 @@ impl Operand {
 
 /// What a wrong fragment's hint asks if both elements are in one row.
 pub const OTHER_CHUNK: &str = "both are in one row, some chunks of 16 bytes apart: does the address apply the permutation with which the row was \
-     written (for TMA, the swizzle of `gemm_boxes`), and which chunk does this lane name?";
+     written, and which chunk does this lane name?";
+
+/// What it asks if an operand has gone on along the wrong side of the matrix.
+const NEXT_STEP: &str = "from one step along K to the next, which of the two coordinates of this operand's tile changes?";
 
 /// Where the operands of the warp's first product begin.
 fn first_of(all: &[MatrixFactors], of: &MatrixFactors, labels: &Labels) -> [Option<(u32, u32)>; 2] {
@@ -266,9 +319,7 @@ fn differing(a: &Operand, b: &Operand, before: &[Option<(u32, u32)>; 2]) -> Opti
     if let Some((held, wanted)) = turned {
         return Some(Cause {
             what: format!("an operand begins with {held}, should begin with {wanted}"),
-            hint: "from one step along K to the next, which of the two coordinates of this operand's tile changes? TMA takes the column \
-                   first, then the row"
-                .into(),
+            hint: NEXT_STEP.into(),
             mistake: "exchanged-indices",
         });
     }

@@ -97,6 +97,7 @@ impl<'a> Judged<'a> {
         let what = format!("{}: {what}", all.label(launch));
         let hint = match all.rubric.bug {
             Some(_) => "finding a size that shows the bug is your task: which numbers of tiles and of steps along K have you not launched?".to_owned(),
+            None if launch.tile == 0 => "this is the tile of the public sizes, but M, N, K and the inputs differ: which of them does the kernel assume?".to_owned(),
             None => format!(
             "`--tile {}` grades the public sizes with this tile. M, N, K and the inputs differ, too: which of them does the kernel assume?",
             launch.tile + 1

@@ -59,6 +59,8 @@ pub struct Coverage {
     pub of: u64,
     /// Bytes of operands, counting each element of A and B once per warp and step that multiplies it.
     pub operand_bytes: u64,
+    /// Sums of C's elements beyond one for each: those of warps that divide K among them, and add up what each has.
+    pub more_sums: u64,
 }
 
 /// Derives it from the operands.
@@ -77,6 +79,8 @@ pub fn coverage(launched: &Launched) -> Coverage {
         Element::A(i, k_) => u64::from(i * k + k_),
         Element::B(k_, j) => u64::from(m * k + k_ * n + j),
     };
+    // Pairs of a warp and an element of C that it sums.
+    let mut sums = Vec::new();
     let (mut warps, mut last) = (0u64, None);
     for factors in &launched.run.factors {
         let a: Vec<_> = factors.a.iter().map(|bits| labels.get(*bits)).collect();
@@ -88,6 +92,17 @@ pub fn coverage(launched: &Launched) -> Coverage {
         let held = a.iter().chain(&b).flatten();
         needed.extend(held.map(|element| warps << 32 | number(*element)));
         let (columns, steps) = (factors.columns(), factors.k as usize);
+        let result = |one: &Option<Element>, other: &Option<Element>| match (*one, *other) {
+            // Of the transposed product, too.
+            (Some(Element::A(i, _)), Some(Element::B(_, j)))
+            | (Some(Element::B(_, j)), Some(Element::A(i, _))) => {
+                Some(warps << 32 | u64::from(i * n + j))
+            }
+            _ => None,
+        };
+        let firsts = a.iter().step_by(steps.max(1));
+        let firsts = firsts.flat_map(|one| b[..columns].iter().map(move |other| (one, other)));
+        sums.extend(firsts.filter_map(|(one, other)| result(one, other)));
         for step in 0..steps {
             let column: Vec<_> = a.iter().skip(step).step_by(steps).copied().collect();
             let row = &b[step * columns..][..columns];
@@ -98,10 +113,13 @@ pub fn coverage(launched: &Launched) -> Coverage {
     }
     needed.sort_unstable();
     needed.dedup();
+    sums.sort_unstable();
+    sums.dedup();
     Coverage {
         products: seen.seen.iter().filter(|seen| **seen).count() as u64,
         of: seen.seen.len() as u64,
         operand_bytes: 2 * needed.len() as u64,
+        more_sums: (sums.len() as u64).saturating_sub(u64::from(m) * u64::from(n)),
     }
 }
 

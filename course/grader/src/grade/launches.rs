@@ -57,8 +57,7 @@ impl<'a> LaunchResults<'a> {
         for launch in planned {
             let trial = all.trial(launch);
             let launched = match launch.class {
-                // Under the sanitizer this would take longer than all other launches together.
-                Class::Many(_) => trial.launch_unsanitized(&launch.on),
+                Class::Many(_) => all.launch_many(launch),
                 // In an assignment to debug, the bug may need all blocks of a large launch.
                 Class::Large if rubric.bug.is_none() => trial.launch_on_one_sm(&launch.on),
                 _ => trial.launch(&launch.on),
@@ -75,23 +74,44 @@ impl<'a> LaunchResults<'a> {
                 }
             }
         }
-        all.reads_c = all.depends_on_c();
+        all.reads_c = all.depends_on_c().or(all.reads_c);
         all
     }
 
-    /// The first public launch of several tiles, if its result is right, but not if C holds zeros before the launch.
+    /// A launch of many tiles, on a C that holds zeros. Under the sanitizer this would take longer than all other launches together.
+    /// If it goes wrong, what counts is the launch on NaN, which shows what is not written.
+    fn launch_many(&mut self, launch: &'a PlannedLaunch) -> harness::Result<Launched> {
+        let trial = self.trial(launch);
+        let on_zeros = trial.launch_on_zeros(&launch.on);
+        let ends = on_zeros.is_ok();
+        if let Some(right) = on_zeros.ok().filter(|one| one.verification.ok()) {
+            return Ok(right);
+        }
+        let on_nan = trial.launch_unsanitized(&launch.on)?;
+        if on_nan.verification.ok() {
+            self.reads_c = Some((launch, ends));
+        }
+        Ok(on_nan)
+    }
+
+    /// Of the first public launch of several tiles, and of the one with the largest K: one whose result is right, but not if C holds
+    /// zeros before the launch.
     fn depends_on_c(&self) -> Option<(&'a PlannedLaunch, bool)> {
-        let (launch, one) = self.done.iter().find(|(launch, _)| {
+        let several = self.done.iter().find(|(launch, _)| {
             let [rows, columns, _] = launch.tiles(self.rubric);
             launch.is_public() && rows * columns > 1
-        })?;
-        if !one.verification.ok() {
-            return None;
-        }
-        match self.trial(launch).launch_on_zeros(&launch.on) {
-            Ok(again) if again.verification.ok() => None,
-            again => Some((launch, again.is_ok())),
-        }
+        });
+        let is_deep =
+            |(launch, _): &&(&PlannedLaunch, _)| matches!(launch.class, Class::Deep { .. });
+        let deep = self.done.iter().find(is_deep);
+        let right = several.into_iter().chain(deep);
+        let mut right = right.filter(|(_, one)| one.verification.ok());
+        right.find_map(
+            |(launch, _)| match self.trial(launch).launch_on_zeros(&launch.on) {
+                Ok(again) if again.verification.ok() => None,
+                again => Some((*launch, again.is_ok())),
+            },
+        )
     }
 
     /// The launches that show how the kernel computes C: [`Class::Many`] only shows whether it is right.
@@ -137,6 +157,23 @@ impl<'a> LaunchResults<'a> {
                 },
                 clean: done.is_some_and(|(_, one)| one.run.findings.is_empty()),
             }
+        })
+    }
+
+    /// Bytes of the sums in f32 that warps of a block have to exchange in a launch, because they divide K among them. What each warp
+    /// multiplies is known from launches whose inputs identify elements, and is the same in every launch with this tile.
+    pub fn bytes_of_sums(&self, launch: &PlannedLaunch) -> u64 {
+        const SUM: u64 = 4;
+        let tiles = |of: &PlannedLaunch| {
+            let [rows, columns, _] = of.tiles(self.rubric);
+            (rows * columns).max(1)
+        };
+        let same = |(other, one): &&(&PlannedLaunch, Launched)| {
+            other.tile == launch.tile && !one.run.factors.is_empty() && one.verification.ok()
+        };
+        let told = self.done.iter().find(same);
+        told.map_or(0, |(other, _)| {
+            SUM * self.coverage(other).more_sums * tiles(launch) / tiles(other)
         })
     }
 

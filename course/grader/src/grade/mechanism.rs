@@ -356,7 +356,8 @@ fn operand_traffic<'a>(measure: &Measure, all: &LaunchResults<'a>, judged: &mut 
             .clone()
             .filter(|(of, counters)| of.kind.is_store() && counters.shared.wavefronts > 0);
         let staged: u64 = staged.map(|(_, counters)| counters.bytes).sum();
-        let needed = rows * columns * steps * of_a_step + staged.min(result);
+        let needed =
+            rows * columns * steps * of_a_step + staged.min(result + all.bytes_of_sums(launch));
         let loads = counted.clone().filter(|(of, _)| of.kind.is_load());
         let wavefronts: u64 = loads.map(|(_, counters)| counters.shared.wavefronts).sum();
         let times = (wavefronts * WAVEFRONT) as f64 / needed.max(1) as f64;

@@ -31,6 +31,7 @@ pub fn of(launched: &Launched, task: AssignmentKind, tile: &TileVariant) -> Opti
         .or_else(steps)
         .or_else(|| overwritten(&product))
         .or_else(|| another_tile(&product, tile))
+        .or_else(|| transposed_blocks(&product, &wrong))
 }
 
 /// A short description of which elements are wrong, if there is one.
@@ -262,8 +263,50 @@ fn another_tile(product: &Product, tile: &TileVariant) -> Option<Cause> {
         what: format!(
             "{name}[{row}][{column}] holds what belongs to {name}[{other_row}][{other_column}], and so does its whole tile"
         ),
-        hint: "for the block of this tile: at which row of A and at which column of B does it begin to copy, and at which row and column \
-               of C does it store?"
+        hint: match product.bits {
+            true => "for the block of this tile: at which row and column of `in` does it begin to copy, and at which of `out` does it store?",
+            false => {
+                "for the block of this tile: at which row of A and at which column of B does it begin to copy, and at which row and \
+                 column of C does it store?"
+            }
+        }
+        .into(),
+        mistake: "exchanged-indices",
+    })
+}
+
+/// Rows and columns are exchanged within small blocks, as in a thread's tile. Thread tiles may be in several pieces, so not all agree.
+fn transposed_blocks(product: &Product, wrong: &[(usize, usize)]) -> Option<Cause> {
+    let turned = |side: usize, (row, column): (usize, usize)| {
+        (
+            row / side * side + column % side,
+            column / side * side + row % side,
+        )
+    };
+    let agrees = |side: usize, at: &(usize, usize)| {
+        let (row, column) = turned(side, *at);
+        if (row, column) == *at || row >= product.rows || column >= product.columns {
+            return false;
+        }
+        let (want, bound) = product.want[row * product.columns + column];
+        (product.got(at.0, at.1) - want).abs() <= bound
+    };
+    let count = |side: usize| wrong.iter().filter(|at| agrees(side, at)).count();
+    let side = [2, 4, 8, 16, 32]
+        .into_iter()
+        .max_by_key(|side| count(*side))?;
+    if count(side) < ENOUGH || 4 * count(side) < wrong.len() {
+        return None;
+    }
+    let first = *wrong.iter().find(|at| agrees(side, at))?;
+    let (row, column) = turned(side, first);
+    let name = if product.bits { "out" } else { "C" };
+    Some(Cause {
+        what: format!(
+            "{name}[{}][{}] holds what belongs to {name}[{row}][{column}]: rows and columns are exchanged within {side}x{side} elements",
+            first.0, first.1
+        ),
+        hint: "in the tile of a thread, or of a lane's registers: which index is the row and which the column, and where are they swapped?"
             .into(),
         mistake: "exchanged-indices",
     })
@@ -297,6 +340,9 @@ fn within_rows(product: &Product, wrong: &[(usize, usize)]) -> Option<Cause> {
     })
 }
 
+/// The most steps along K of a launch in whose C missing ones are searched for.
+const MOST_STEPS: usize = 512;
+
 /// The k of one matrix product, or half of them.
 const UNIT: usize = 8;
 
@@ -306,7 +352,7 @@ fn steps(product: &Product, wrong: &[(usize, usize)], bk: u32) -> Option<Cause> 
     let k = product.launched.problem.size.k as usize;
     let bk = (bk as usize).max(1);
     let count = k.div_ceil(bk);
-    if bk < 4 || !(1..=64).contains(&count) {
+    if bk < 4 || !(1..=MOST_STEPS).contains(&count) {
         return None;
     }
     let whole = |row: usize, column: usize| product.want[row * product.columns + column];

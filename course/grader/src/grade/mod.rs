@@ -21,6 +21,7 @@
 //! | `clock` | how long would it take? |
 //! | `sanitizer` | what did the sanitizer find? |
 //! | `groups` | which copies are not waited for? |
+//! | `overrun` | does a store run into the next array of shared memory? |
 //! | `element` | which element of a matrix is at an address? |
 //! | `conflict` | which lanes conflict? |
 //! | `gap` | which lanes' accesses are not contiguous? |
@@ -48,6 +49,7 @@ mod labels;
 mod launches;
 mod mechanism;
 mod misplaced;
+mod overrun;
 mod pattern;
 mod pipeline;
 pub(crate) mod plan;

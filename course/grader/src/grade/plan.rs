@@ -175,6 +175,8 @@ const TALL: [(u32, u32); 5] = [(18, 12), (20, 10), (22, 10), (26, 8), (28, 8)];
 
 /// The K of [`Class::Deep`] with odd steps exceeds this power of two.
 const LARGE_K: u32 = 1024;
+/// And in its last rows of A and of B, elements have an index that 16 bits do not hold.
+const INDICES: u32 = 1 << 16;
 /// The K with even steps exceeds this, and every public K.
 const EVEN_K: u32 = 640;
 
@@ -303,11 +305,15 @@ impl Draw<'_> {
                 (size, Values::Random)
             }
             Class::Deep { odd: is_odd } => {
-                let steps = if is_odd { LARGE_K } else { EVEN_K } / k + 1;
+                let (less_m, less_n, least) = match is_odd {
+                    true => (1, 1, LARGE_K.max(INDICES / (m.min(n).max(3) - 2))),
+                    false => (odd("odd m", m.max(2)), odd("odd n", n.max(2)), EVEN_K),
+                };
+                let steps = least / k + 1 + u32::from(is_odd);
                 let steps = steps + u32::from((steps % 2 == 1) != is_odd);
                 let size = Size {
-                    m: m.max(2) - odd("odd m", m.max(2)),
-                    n: n.max(2) - odd("odd n", n.max(2)),
+                    m: m.max(2) - less_m,
+                    n: n.max(2) - less_n,
                     k: steps * k - odd("odd k", k),
                 };
                 (size, Values::Random)

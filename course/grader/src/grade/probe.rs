@@ -18,6 +18,11 @@ struct Found {
 enum What {
     Nothing,
     Element(Element),
+    /// The bits of the right element, as an integer; its whole part; its value, several times.
+    Bits(u16),
+    WholePart(f32),
+    Times(f32),
+    Infinite,
     /// A sum, or a number that is in neither matrix.
     Another,
 }
@@ -69,12 +74,15 @@ pub fn of(trial: &Trial, size: Size, on: &TrialLaunch) -> Option<Cause> {
             "which column does the address of B name there, and which does C's?",
         ));
     }
+    if let Some(found) = as_integers(&of_a, 'A').or_else(|| as_integers(&of_b, 'B')) {
+        return Some(found);
+    }
     // If B is the identity, C[i][j] is the element that is multiplied with B[j][j].
     let is_another_k = |found: &&Found| match found.is {
         What::Element(Element::A(row, _)) => row == found.row,
         _ => false,
     };
-    let is_nothing = |found: &&Found| matches!(found.is, What::Nothing);
+    let is_nothing = |found: &&Found| matches!(found.is, What::Nothing | What::WholePart(0.0));
     let of_another_k = most(&of_a, is_another_k);
     // If A is, it is the element that is multiplied with A[i][i].
     let is_another_k_of_b = |found: &&Found| match found.is {
@@ -126,6 +134,81 @@ pub fn of(trial: &Trial, size: Size, on: &TrialLaunch) -> Option<Cause> {
     })
 }
 
+/// Whether the right elements of this matrix are multiplied, but not by their values.
+fn as_integers(all: &[Found], name: char) -> Option<Cause> {
+    let is = |is_it: fn(&What) -> bool| most(all, |found| is_it(&found.is));
+    let cause = |found: &Found, what: String, hint: &str| Cause {
+        what: format!("C[{}][{}] {what}", found.row, found.column),
+        hint: hint.into(),
+        mistake: "bits-as-an-integer",
+    };
+    const CONVERTED: &str = "to C++ an `unsigned short` is an integer: is every element of A and of B converted from f16 to float before it is \
+                             multiplied, and every sum to f16 before it is stored?";
+    let element = |found: &Found| format!("{name}[{}][{}]", found.row, found.column);
+    if let Some(found) = is(|is| matches!(is, What::Bits(_)))
+        && let What::Bits(bits) = found.is
+    {
+        let of = element(found);
+        let what = format!(
+            "is computed from {bits}, which are the bits of {of} as an integer, 0x{bits:04x}"
+        );
+        return Some(cause(found, what, CONVERTED));
+    }
+    let whole = |found: &&Found| matches!(found.is, What::WholePart(part) if part != 0.0);
+    if all
+        .iter()
+        .all(|found| matches!(found.is, What::WholePart(_)))
+        && let Some(found) = all.iter().find(whole)
+    {
+        let what = format!("is computed from {} without its fraction", element(found));
+        let hint =
+            "which variable or conversion on the way is an integer, so that the fraction is lost?";
+        return Some(cause(found, what, hint));
+    }
+    if all.iter().all(|found| matches!(found.is, What::Infinite)) {
+        let found = all.first()?;
+        let what = "is infinite: its factors are larger than any element".to_owned();
+        return Some(cause(found, what, CONVERTED));
+    }
+    let found = is(|is| matches!(is, What::Times(_) | What::Infinite))?;
+    let found = match found.is {
+        What::Times(_) => found,
+        _ => all
+            .iter()
+            .find(|found| matches!(found.is, What::Times(_)))?,
+    };
+    let What::Times(times) = found.is else {
+        return None;
+    };
+    Some(Cause {
+        what: format!("C[{}][{}] has {times} times the product of {}", found.row, found.column, element(found)),
+        hint: "is this product added more than once, or a sum to itself, such as `sum += fmaf(a, b, sum)`?".into(),
+        mistake: "missing-step",
+    })
+}
+
+fn is_whole_part(got: half::f16, want: half::f16) -> bool {
+    want.to_f32().fract() != 0.0 && got.to_f32() == want.to_f32().trunc()
+}
+
+/// What a wrong number is of the element that should be there.
+fn distorted(got: half::f16, want: half::f16) -> Option<What> {
+    let (value, right) = (got.to_f32(), want.to_f32());
+    let bits = want.to_bits();
+    if value.is_infinite() {
+        return Some(What::Infinite);
+    }
+    let signed = f32::from(bits.cast_signed());
+    if is_rounded(value, f32::from(bits)) || is_rounded(value, signed) {
+        return Some(What::Bits(bits));
+    }
+    // Any two numbers are some multiple of each other: few are a whole one, or a power of two.
+    let times = value / right;
+    let power = times > 0.0 && times.log2().round().exp2() == times;
+    let is_few = times == times.round() && (2.0..=16.0).contains(&times);
+    (times > 1.5 && (power || is_few)).then_some(What::Times(times))
+}
+
 /// The first of these, if most satisfy the predicate.
 fn most(all: &[Found], is_it: impl Fn(&&Found) -> bool) -> Option<&Found> {
     let count = all.iter().filter(&is_it).count();
@@ -162,9 +245,13 @@ fn wrong(launched: &Launched, matrix: &[half::f16], pitch: u32) -> Vec<Found> {
         };
         let is = match (got.to_f32() == 0.0, labels.get(got.to_bits())) {
             _ if is_rounded(got.to_f32(), want.to_f32()) => return None,
+            (true, _) if want.to_f32().abs() < 1.0 && want != half::f16::ZERO => {
+                What::WholePart(0.0)
+            }
             (true, _) => What::Nothing,
+            (false, _) if is_whole_part(*got, want) => What::WholePart(got.to_f32()),
             (false, Some(element)) => What::Element(element),
-            (false, None) => What::Another,
+            (false, None) => distorted(*got, want).unwrap_or(What::Another),
         };
         Some(Found { row, column, is })
     });

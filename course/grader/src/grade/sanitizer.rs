@@ -8,7 +8,7 @@ use harness::{Launched, lines};
 use super::judge::Judged;
 use super::launches::LaunchResults;
 use super::plan::PlannedLaunch;
-use super::{Complaint, NO_MISTAKE, element, groups};
+use super::{Complaint, NO_MISTAKE, element, groups, overrun};
 
 /// The most findings shown per launch.
 const SHOWN: usize = 3;
@@ -253,11 +253,18 @@ fn in_the_kernel(
     all_lines.dedup();
     let code = all.trial(launch).source().text.as_deref();
     words += &moved(all, launch, &finding.location, code).unwrap_or_default();
-    for line in all_lines {
-        let text = code.and_then(|code| code.lines().nth((line as usize).checked_sub(1)?));
-        if let Some(text) = text {
-            words += &format!("\n  line {line}: {}", beginning(text.trim()));
-        }
+    let text_of = |line: u32| code?.lines().nth((line as usize).checked_sub(1)?);
+    let lines = all_lines.into_iter();
+    let lines: Vec<_> = lines
+        .filter_map(|line| Some((line, text_of(line)?.trim())))
+        .collect();
+    for (line, text) in &lines {
+        words += &format!("\n  line {line}: {}", beginning(text));
+    }
+    if let Some((owner, _)) = known
+        && let Some(over) = overrun::of(&lines, owner, code.unwrap_or_default())
+    {
+        words += &format!("\n  {over}");
     }
     words
 }
@@ -414,6 +421,19 @@ fn advice(finding: &Finding, kind_of: &KindOf) -> (&'static str, &'static str) {
             "wrong-descriptor",
             "what does each field of this descriptor mean, in bytes?",
         ),
+        FindingKind::DivergentBarrier { .. }
+            if !matches!(kind_of(&finding.location), Some(InstructionKind::Barrier)) =>
+        {
+            (
+                "divergent-barrier",
+                "all 32 lanes execute a warp-level instruction (`.aligned`, such as ldmatrix or mma) together: which condition separates them \
+                 here?",
+            )
+        }
+        FindingKind::InvalidBarrier(why) if why.contains("mask") => (
+            "divergent-barrier",
+            "the mask has a bit for each lane that executes this, for a whole warp ~0u: which lanes do, and which does it name?",
+        ),
         FindingKind::DivergentBarrier { .. } | FindingKind::InvalidBarrier(_) => (
             "divergent-barrier",
             "which threads reach this barrier, and which of them never do?",
@@ -430,7 +450,7 @@ fn advice(finding: &Finding, kind_of: &KindOf) -> (&'static str, &'static str) {
         ),
         FindingKind::Assertion { .. } | FindingKind::Trap => (
             "assertion",
-            "which condition does this line assert, and why does it not hold?",
+            "which condition does this line assert, and why does it not hold? `this_grid().sync()` asserts a cooperative launch, which this is not",
         ),
         FindingKind::UnheededWait { .. } => (
             "try-wait-once",

@@ -167,11 +167,14 @@ fn wrong_values<'a>(
         // A fragment may be wrong because its source bytes are misplaced; the rubric says which mistake is likely.
         let is_likely = !["wrong-fragment", super::NO_MISTAKE].contains(&&*wrong.mistake);
         match cause.mistake {
-            "wrong-fragment" if wrong.mistake == SWIZZLE => {
+            // A swizzle on one side leaves an element in its row.
+            "wrong-fragment"
+                if wrong.mistake == SWIZZLE && cause.hint.starts_with(fragment::OTHER_CHUNK) =>
+            {
                 (wrong.hint.clone(), wrong.mistake.clone())
             }
             // A stage that holds another tile has no wrong fragments, but fragments of another k.
-            "wrong-fragment" if is_likely && cause.hint == fragment::OTHER_CHUNK => {
+            "wrong-fragment" if is_likely && cause.hint.starts_with(fragment::OTHER_CHUNK) => {
                 (cause.hint, SWIZZLE.into())
             }
             mistake => (cause.hint, mistake.to_owned()),
@@ -182,9 +185,14 @@ fn wrong_values<'a>(
             found.mistake.clone(),
         )
     } else if first.got.is_nan() && !first.want.is_nan() {
+        let before = match all.rubric.task {
+            AssignmentKind::Transpose => "0xffff, a NaN,",
+            AssignmentKind::Gemm | AssignmentKind::Predict => "NaN",
+        };
         (
-            "{name} was NaN before the launch: which thread should write this element, and does it?"
-                .replace("{name}", name),
+            format!(
+                "{name} was {before} before the launch: which thread should write this element, and does it?"
+            ),
             "c-is-nan".to_owned(),
         )
     } else {

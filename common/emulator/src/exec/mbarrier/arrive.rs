@@ -115,6 +115,10 @@ impl Warp {
                 cx.change_mbarrier(rank, at, |_, _| Ok(()))?;
                 cx.check(AccessMode::Invalidate, at, 8, site);
                 cx.block.mbarriers.remove(&at);
+                let last = cx.block.last_writes(at);
+                if let Some(known) = cx.block.only_mbarriers.get_mut(&at) {
+                    *known = last;
+                }
                 return Ok(());
             }
             MbarrierAction::Init => {
@@ -126,13 +130,15 @@ impl Warp {
                         "there is an mbarrier at 0x{at:x} already; mbarrier.inval ends it"
                     ));
                 }
+                let known = cx.block.only_mbarriers.remove(&at).unwrap_or_default();
+                if cx.block.last_writes(at) == known {
+                    cx.block.only_mbarriers.insert(at, 0);
+                }
                 cx.check(AccessMode::Init, at, 8, site);
                 let barrier = Mbarrier::new(count, cx.common.mbarriers);
                 cx.common.mbarriers += 1;
                 cx.block.shared[at as usize / 4..][..2].copy_from_slice(&barrier.words());
                 cx.block.mbarriers.insert(at, barrier);
-                let live = cx.block.mbarriers.len() as u32;
-                cx.profiler.mbarriers = cx.profiler.mbarriers.max(live);
                 cx.block.activity += 1;
                 return Ok(());
             }

@@ -14,7 +14,8 @@ use crate::trace::Effect;
 
 impl Warp {
     /// `test_wait` and `try_wait`. `try_wait` blocks until a lane finds its phase complete, or until no
-    /// other warp can make progress: then it times out.
+    /// other warp can make progress: then it times out. So does a `test_wait` that is repeated: a loop of them would otherwise be
+    /// endless if it also reads a clock, as that of `cuda::barrier` does.
     #[inline(never)]
     pub(in crate::exec) fn wait_mbarrier(
         &mut self,
@@ -83,6 +84,7 @@ impl Warp {
             let at = |lane: usize| addresses[lane] as u32;
             cx.note_heeded(self.actor, op, complete, active, at);
         }
+        let mut repeats = false;
         match views.first() {
             Some(&(_, at)) => {
                 let barrier = cx.block.mbarriers.get(&at);
@@ -100,11 +102,11 @@ impl Warp {
             }
             None => {
                 let lane = active.trailing_zeros() as usize & 31;
-                self.begin_wait(op, active, addresses[lane] as u32, cx);
+                repeats = self.begin_wait(op, active, addresses[lane] as u32, cx);
             }
         }
         let expired = self.expired & active != 0;
-        if complete == 0 && wait.blocking && !expired && !hesitates {
+        if complete == 0 && (wait.blocking || repeats) && !expired && !hesitates {
             let own = self.part(arrival, |_| true);
             let state = State::Mbarrier(cx.block.phases, self.steps(cx));
             return self.wait(arrival, own, state, cx);
