@@ -11,6 +11,9 @@ use crate::tensor::{Columns, Rows};
 /// Warps of a warpgroup: they are contiguous, and the number of the first is a multiple of 4.
 pub(super) const WARPS: usize = 4;
 
+/// As many `wgmma` keep their memory for later ones.
+const SPARE: usize = 8;
+
 /// The `wgmma` of four warps, in the order in which each warp executes them.
 #[derive(Default)]
 pub(super) struct Warpgroup {
@@ -23,8 +26,8 @@ pub(super) struct Warpgroup {
     pub landed: [u64; WARPS],
     /// How many `wgmma` each warp had issued at each commit that it has not waited for.
     pub commits: [VecDeque<u64>; WARPS],
-    /// Memory for the operands of the next `wgmma`.
-    pub spare: Option<Operands>,
+    /// Memory for the operands of the next ones.
+    pub spare: Vec<Operands>,
 }
 
 /// One `wgmma` in flight.
@@ -88,7 +91,9 @@ impl Warpgroup {
             && let Some(issued) = self.queue.pop_front()
         {
             self.first += 1;
-            self.spare = issued.operands.or(self.spare.take());
+            if self.spare.len() < SPARE {
+                self.spare.extend(issued.operands);
+            }
         }
     }
 }

@@ -22,7 +22,7 @@ use crate::tensor::{self, Arithmetic, Columns, Rows};
 const ROWS: u32 = 64;
 
 /// The most `wgmma` of a warpgroup in flight, a bound for hostile input.
-const MOST: usize = 1 << 16;
+const MOST: usize = 1 << 12;
 
 impl Warp {
     /// Executes an instruction of the `wgmma` family.
@@ -306,6 +306,9 @@ impl Warp {
                 Ok(descriptor) => descriptor,
                 Err(reason) => return self.invalid(pc, format!("operand {name}: {reason}"), cx),
             };
+            if SHARED_BASE <= descriptor.start() && descriptor.bound(transposed, mn) <= end {
+                continue;
+            }
             for (row, k) in units(mn, transposed) {
                 let address = descriptor.unit(transposed, row, k);
                 if address < SHARED_BASE || address.saturating_add(16) > end {
@@ -336,7 +339,7 @@ impl Warp {
         group.commits[warp].drain(..closing);
         let program = cx.machine.program;
         let (mut clock, mut kept) = (None, Vec::new());
-        let mut spare = group.spare.take();
+        let mut spare = std::mem::take(&mut group.spare);
         for at in group.landed[warp]..end {
             let Some(issued) = group.entry(at) else {
                 continue;
@@ -347,8 +350,9 @@ impl Warp {
                 continue;
             };
             if issued.operands.is_none() && cx.machine.peers.is_none() {
-                let mut operands = spare.take().unwrap_or_default();
-                let read = gather(wgmma, &issued.descriptors, &cx.block.shared, &mut operands);
+                let mut operands = spare.pop().unwrap_or_default();
+                let descriptors = &issued.descriptors;
+                let read = gather(wgmma, descriptors, &cx.block.shared, &mut operands);
                 issued.operands = read.map(|()| operands);
             }
             if let Some(operands) = &issued.operands {
@@ -455,40 +459,28 @@ fn gather(
     shared: &[u32],
     to: &mut Operands,
 ) -> Option<()> {
-    let [a_transposed, b_transposed] = wgmma.transposed;
+    let ([a_transposed, b_transposed], format) = (wgmma.transposed, wgmma.arithmetic.half());
     if let Some(bits) = descriptors.a {
         to.a.resize_with(WARPS, || Rows::ZERO);
-        let step = if a_transposed { 16 } else { 1 };
-        read_units(
-            bits,
-            ROWS,
-            a_transposed,
-            sign(wgmma, 0),
-            shared,
-            |row, k, unit| {
-                place(&mut to.a[row / 16].bits, row % 16 * 16 + k, step, unit);
-            },
-        )?;
+        let (signs, step) = (sign(wgmma, 0), if a_transposed { 16 } else { 1 });
+        read_units(bits, ROWS, a_transposed, signs, shared, |row, k, unit| {
+            place(&mut to.a[row / 16].bits, row % 16 * 16 + k, step, unit);
+        })?;
+        if let Some(format) = format {
+            to.a.iter_mut().for_each(|rows| rows.convert(format));
+        }
     }
-    let n = wgmma.product.n;
+    let (bits, n, signs) = (descriptors.b, wgmma.product.n, sign(wgmma, 1));
     to.b.resize_with(n as usize / 8, || Columns::ZERO);
-    read_units(
-        descriptors.b,
-        n,
-        b_transposed,
-        sign(wgmma, 1),
-        shared,
-        |column, k, unit| {
-            let bits = &mut to.b[column / 8].bits;
-            match b_transposed {
-                false => place(bits, 8 * k + place_of_column(column % 8), 8, unit),
-                true => place(bits, 8 * k, 1, even_and_odd(unit)),
-            }
-        },
-    )?;
-    if let Some(format) = wgmma.arithmetic.half() {
-        to.a.iter_mut().for_each(|rows| rows.convert(format));
-        to.b.iter_mut().for_each(|columns| columns.convert(format));
+    read_units(bits, n, b_transposed, signs, shared, |column, k, unit| {
+        let bits = &mut to.b[column / 8].bits;
+        match b_transposed {
+            false => place(bits, 8 * k + place_of_column(column % 8), 8, unit),
+            true => place(bits, 8 * k, 1, even_and_odd(unit)),
+        }
+    })?;
+    if let Some(format) = format {
+        (to.b.iter_mut()).for_each(|columns| columns.convert(format));
     }
     Some(())
 }

@@ -391,19 +391,23 @@ mod tests {
                 let mut b: [u16; 128] = std::array::from_fn(|_| random() as u16 & mask | top);
                 let c: [u32; 128] = std::array::from_fn(|_| match round % 3 {
                     0 => 0,
+                    // 2^-119 to 2^-64, where it is the only nonzero term.
+                    1 if round % 5 == 0 => random() & 0x9fff_ffff | 0x0400_0000,
                     1 => random(),
                     // 0.5 to 2.
                     _ => random() & 0x80ff_ffff | 0x3f00_0000,
                 });
-                // Rows in which the addend is the only nonzero term, even if it is small.
-                if round % 5 == 0 {
-                    a.iter_mut().step_by(round % 3 + 1).for_each(|a| *a = 0);
-                }
                 // The exponents up to which floats are exact, and one beyond.
                 if round % 4 == 1 && factor == Factor::Bf16 {
                     let fields = [127 - 40, 127, 127 + 40 + (round % 8 / 4) as u16];
                     a = a.map(|bits| bits & 0x807f | fields[bits as usize % 3] << 7);
                     b = b.map(|bits| bits & 0x807f | fields[bits as usize % 3] << 7);
+                }
+                // Rows in which the addend is the only nonzero term, even if it is small.
+                if round % 5 == 0 {
+                    a.iter_mut()
+                        .step_by(round / 40 % 2 + 1)
+                        .for_each(|a| *a = 0);
                 }
                 // Sums that need 32 bits, and more with their addends.
                 if round % 7 == 0 {
