@@ -204,7 +204,7 @@ struct Outputs<'a, T> {
     formats: (Format, Sums),
     a: &'a [T],
     b: &'a [T],
-    /// The same, converted already.
+    /// The same factors, converted already.
     converted: Option<(&'a Rows, &'a Columns)>,
     c: &'a mut [u32; M * N],
 }
@@ -214,7 +214,7 @@ impl<T: Bits> Outputs<'_, T> {
     fn compute<V: Eight>(self, v: V) -> Option<()> {
         let (kept, (format, sums)) = (self.card.kept(), self.formats);
         let mut sum = [0; M * N];
-        // Any exponent of zero that is below those of products serves there.
+        // For floats, zero may have any exponent that is below those of products.
         let mut e = match sums {
             Sums::F32 => self.c.map(|c| (c >> 23 & 0xff).max(1) as i32 - 127),
             Sums::F16 => self.addends(),
@@ -279,7 +279,7 @@ impl<T: Bits> Outputs<'_, T> {
 
     /// Raises each E to the largest exponent of the products, and sums the products in units of 2^(E - kept). An f32
     /// represents the product of two factors, scaled by a power of two, exactly; its conversion to an integer truncates
-    /// toward zero, as a tensor core does. Returns `None`, and changes nothing, if a factor has no [`Floats`].
+    /// toward zero, as a tensor core does. Returns `None` if an exponent exceeds [`MODERATE`] or the format is fp8.
     #[inline(always)]
     fn by_floats<V: Eight>(
         &self,
