@@ -3,6 +3,7 @@
 //! | group | measures | goal |
 //! | --- | --- | --- |
 //! | a rung's name | thread instructions per second on one core | 600 million of rung 03; `sanitize` at most 3 times `run` |
+//! | `tests/kernels/hopper` | the same of kernels outside the ladder, of TMA and `wgmma`; needs NVRTC | |
 //! | `mma.m16n8k16` | matrix instructions per second on one core | |
 //! | `text to operations` | time to parse and lower PTX | |
 //! | `as a reader runs it` | a rung with reference and report, on all cores | 5 s at 512, 5 s of rung 05 at 1024 |
@@ -11,9 +12,10 @@ use std::hint::black_box;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use emulator::tensor::{Factor, mma};
 use emulator::{
-    Buffer, Card, Context, Function, KernelArg, LaunchConfig, LaunchReport, Options, Simd,
+    Buffer, Card, Context, Element, Fill, Function, KernelArg, LaunchConfig, LaunchReport, Options,
+    Simd, Swizzle, TensorMap,
 };
-use harness::Switch;
+use harness::{Nvrtc, Source, Switch, random_matrix};
 use ladder_tests::workspace::{read, root, rung};
 
 const SIZE: u32 = 256;
@@ -67,11 +69,13 @@ fn problem(rung: &str) -> Problem {
     }
 }
 
+fn one_core() -> rayon::ThreadPool {
+    let one = rayon::ThreadPoolBuilder::new().num_threads(1);
+    one.build().expect("a thread")
+}
+
 fn speed(criterion: &mut Criterion) {
-    let one_core = rayon::ThreadPoolBuilder::new()
-        .num_threads(1)
-        .build()
-        .expect("a thread");
+    let one_core = one_core();
     for rung in [
         "01_naive",
         "02_smem",
@@ -111,6 +115,97 @@ fn speed(criterion: &mut Criterion) {
                 one_core.install(|| bencher.iter(|| black_box(&mut problem).launch()));
             });
         }
+    }
+}
+
+/// A kernel of `tests/kernels/hopper`, launched at 512x512x512 as the head of its file says.
+struct Foreign {
+    name: &'static str,
+    config: LaunchConfig,
+    /// The boxes of A and B: rows and columns.
+    boxes: [[u32; 2]; 2],
+}
+
+fn foreign(criterion: &mut Criterion) {
+    let Ok(nvrtc) = Nvrtc::find() else {
+        println!("tests/kernels/hopper: not measured, because NVRTC was not found");
+        return;
+    };
+    let config = |grid, threads, cluster, dynamic_shared| LaunchConfig {
+        grid,
+        block: [threads, 1, 1],
+        cluster: [cluster, 1, 1],
+        dynamic_shared,
+        ..LaunchConfig::default()
+    };
+    for kernel in [
+        Foreign {
+            name: "one_stage_64x64",
+            config: config([8, 8, 1], 128, 1, 17_408),
+            boxes: [[64, 64]; 2],
+        },
+        Foreign {
+            name: "multicast",
+            config: config([4, 2, 1], 384, 2, 197_632),
+            boxes: [[128, 64]; 2],
+        },
+    ] {
+        kernel.measure(criterion, &nvrtc);
+    }
+}
+
+impl Foreign {
+    fn measure(&self, criterion: &mut Criterion, nvrtc: &Nvrtc) {
+        const SIZE: u32 = 512;
+        let folder = root().join("tests/kernels/hopper");
+        let header = read(&folder.join("tma_wgmma.cuh")).replace("#pragma once", "");
+        let file = format!("{}.cu", self.name);
+        let text = read(&folder.join(&file)).replace("#include \"tma_wgmma.cuh\"", &header);
+        let source = Source::compiled(&file, &text, "sm_90a", &[], nvrtc).expect("PTX");
+        let mut context = Context::new(Options::default());
+        let module = context.load_module(&source.ptx).expect("PTX");
+        let name = module.functions().next().expect("a kernel");
+        let function = module.function(name).expect("a kernel");
+        let numbers = random_matrix(1, 0, SIZE, SIZE).into_iter();
+        let bytes: Vec<u8> = numbers
+            .flat_map(|number| Factor::Bf16.nearest(number.into()).to_le_bytes())
+            .collect();
+        let [a, b, c] = ["A", "B", "C"].map(|name| context.upload(name, &bytes).expect("small"));
+        let maps = [(&a, self.boxes[0]), (&b, self.boxes[1])].map(|(matrix, [rows, columns])| {
+            let map = TensorMap {
+                element: Element::Bf16,
+                dimensions: &[SIZE.into(); 2],
+                strides: &[2 * u64::from(SIZE)],
+                tile: &[columns, rows],
+                element_strides: &[],
+                swizzle: Swizzle::B128,
+                fill: Fill::Zeros,
+            };
+            context.tensor_map(matrix, &map).expect("a map")
+        });
+        let [a, b] = maps.each_ref().map(|map| KernelArg::Bytes(map));
+        let args = [
+            a,
+            b,
+            KernelArg::Buffer(&c),
+            KernelArg::U32(SIZE),
+            KernelArg::U32(SIZE),
+        ];
+        let mut launch = || {
+            context
+                .launch(&function, &self.config, &args)
+                .expect("a run")
+        };
+        let lanes: u64 = launch().counters.iter().map(|one| one.threads).sum();
+        println!("{}: {lanes} lane-instructions a run", self.name);
+        let mut group = criterion.benchmark_group("tests/kernels/hopper");
+        group
+            .sample_size(20)
+            .throughput(Throughput::Elements(lanes));
+        let one_core = one_core();
+        group.bench_function(self.name, |bencher| {
+            one_core.install(|| bencher.iter(|| black_box(launch())));
+        });
     }
 }
 
@@ -189,5 +284,12 @@ fn as_a_reader_runs_it(criterion: &mut Criterion) {
     }
 }
 
-criterion_group!(benches, speed, tensor_cores, lowering, as_a_reader_runs_it);
+criterion_group!(
+    benches,
+    speed,
+    foreign,
+    tensor_cores,
+    lowering,
+    as_a_reader_runs_it
+);
 criterion_main!(benches);

@@ -20,6 +20,8 @@ pub(crate) struct Descriptor {
 pub(crate) const K: u32 = 16;
 /// Elements in the 16-byte unit that a swizzle moves as a whole.
 pub(crate) const UNIT: u32 = 8;
+/// Bytes within which a swizzle moves units.
+const LINE: u32 = 128;
 
 impl Descriptor {
     /// Decodes 64 bits, or says what is wrong with them.
@@ -84,8 +86,28 @@ impl Descriptor {
     /// The address of the 16 bytes that hold element (mn, k): 8 elements along K, or along M or N for an
     /// operand that is transposed.
     pub fn unit(&self, transposed: bool, mn: u32, k: u32) -> u32 {
+        self.swizzle(self.start + self.offset(transposed, mn, k))
+    }
+
+    /// The address that no unit of the operand is below.
+    pub fn start(&self) -> u32 {
+        self.start & !(LINE - 1)
+    }
+
+    /// An address that all units of the operand end below. The last unit has the largest multiples of both strides; a
+    /// swizzle, and the place in its row, stay within a line.
+    pub fn bound(&self, transposed: bool, mn: u32) -> u32 {
+        let (mn, k) = match transposed {
+            false => (mn - 1, K - UNIT),
+            true => (mn - UNIT, K - 1),
+        };
+        self.start + self.offset(transposed, mn, k) + 2 * LINE + 2 * UNIT
+    }
+
+    #[inline(always)]
+    fn offset(&self, transposed: bool, mn: u32, k: u32) -> u32 {
         let (width, leading, stride) = (self.width, self.leading, self.stride);
-        let offset = match (transposed, width) {
+        match (transposed, width) {
             (false, 16) => mn % 8 * 16 + mn / 8 * stride + k / UNIT * leading,
             (false, _) => mn % 8 * width + mn / 8 * stride + k / UNIT * 16,
             (true, 16) => mn / UNIT * stride + k % 8 * 16 + k / 8 * leading,
@@ -93,8 +115,7 @@ impl Descriptor {
                 let wide = width / 2;
                 mn % wide / UNIT * 16 + mn / wide * leading + k % 8 * width + k / 8 * stride
             }
-        };
-        self.swizzle(self.start + offset)
+        }
     }
 
     /// Address bits 4 to 6 change with bits 7 to 9, relative to the start of the pattern, which is at a multiple
@@ -116,6 +137,31 @@ mod tests {
         assert!(error(1 << 52).contains("bits in no field"));
         assert!(error(3 << 49).contains("base offset 3 but no swizzle"));
         assert!(Descriptor::decode(3 << 49 | 1 << 62).is_ok());
+    }
+
+    #[test]
+    fn every_unit_is_within_the_bounds() {
+        for bits in 0..1u64 << 12 {
+            // Start, both strides, base offset and swizzle: two or three bits of each.
+            let field = |at: u64, count: u64| bits >> at & ((1 << count) - 1);
+            let (start, leading, stride) =
+                (0x40 + field(0, 3) * 3, field(3, 2) * 7, field(5, 2) * 9);
+            let swizzle = field(7, 2);
+            let base = if swizzle == 0 { 0 } else { field(9, 3) };
+            let descriptor = start | leading << 16 | stride << 32 | base << 49 | swizzle << 62;
+            let descriptor = Descriptor::decode(descriptor).expect("right");
+            for (transposed, mn) in [(false, 64), (true, 64), (false, 8), (true, 8), (true, 96)] {
+                let (step_mn, step_k) = if transposed { (8, 1) } else { (1, 8) };
+                for mn_at in (0..mn).step_by(step_mn) {
+                    for k in (0..16).step_by(step_k) {
+                        let address = descriptor.unit(transposed, mn_at, k);
+                        assert!(descriptor.start() <= address, "{descriptor:?}");
+                        let bound = descriptor.bound(transposed, mn);
+                        assert!(address + 16 <= bound, "{descriptor:?} {mn_at} {k}");
+                    }
+                }
+            }
+        }
     }
 
     #[test]

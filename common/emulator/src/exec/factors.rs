@@ -1,5 +1,6 @@
 //! Records the factors of matrix products ([`MatrixFactors`]).
 use super::block::Execution;
+use super::mma::place_of_column;
 use super::warp::Warp;
 use super::warpgroup::Operands;
 use crate::banks::LANES;
@@ -66,15 +67,19 @@ impl Warp {
                 }
                 own
             }
-            (WgmmaA::Descriptor(_), Some(a)) => a[self.index % super::warpgroup::WARPS].to_vec(),
-            (WgmmaA::Descriptor(_), None) => return None,
+            (WgmmaA::Descriptor(_), a) => a[self.index % super::warpgroup::WARPS].bits.to_vec(),
         };
         let columns = 8 * operands.b.len();
         let mut b = vec![0; 16 * columns];
         for (panel, elements) in operands.b.iter().enumerate() {
-            for (row, elements) in elements.chunks_exact(8).enumerate() {
-                let at = row * columns + 8 * panel;
-                b[at..at + 8].copy_from_slice(elements);
+            for (row, elements) in elements.bits.chunks_exact(8).enumerate() {
+                for (column, to) in b[row * columns + 8 * panel..]
+                    .iter_mut()
+                    .take(8)
+                    .enumerate()
+                {
+                    *to = elements[place_of_column(column)];
+                }
             }
         }
         Some((16, a, b))

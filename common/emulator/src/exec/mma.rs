@@ -47,7 +47,7 @@ impl Warp {
         for r in 0..K / 8 {
             let values = &self.b32[mma.b[r] as usize].0;
             for lane in 0..LANES {
-                let at = (2 * (lane % 4) + 8 * r) * 8 + lane / 4;
+                let at = (2 * (lane % 4) + 8 * r) * 8 + place_of_column(lane / 4);
                 (b[at], b[at + 8]) = (values[lane] as u16, (values[lane] >> 16) as u16);
             }
         }
@@ -56,25 +56,44 @@ impl Warp {
         self.put_sums(packed, &mma.d[..c_count], &sums);
     }
 
-    /// A matrix of sums from its registers, one in each word; rows that an instruction lacks are zero.
+    /// A matrix of sums from its registers, one in each word, columns in the order of [`place_of_column`]; rows that an
+    /// instruction lacks are zero.
     #[inline(always)]
     pub(super) fn sums(&self, packed: bool, regs: &[u32]) -> [u32; M * N] {
         let mut sums = [0; M * N];
         let eights = sums.as_chunks_mut::<64>().0;
         if packed {
             for (sums, &reg) in eights.iter_mut().zip(regs) {
-                let words = &self.b32[reg as usize].0;
-                for lane in 0..LANES {
-                    (sums[2 * lane], sums[2 * lane + 1]) =
-                        (words[lane] & 0xffff, words[lane] >> 16);
+                let words = self.b32[reg as usize].0.as_chunks::<4>().0;
+                for ([low, high], words) in sums
+                    .as_chunks_mut::<4>()
+                    .0
+                    .as_chunks_mut()
+                    .0
+                    .iter_mut()
+                    .zip(words)
+                {
+                    (*low, *high) = (
+                        words.map(|word| word & 0xffff),
+                        words.map(|word| word >> 16),
+                    );
                 }
             }
             return sums;
         }
-        for (sums, &[even, odd]) in eights.iter_mut().zip(regs.as_chunks().0) {
-            let [even, odd] = [even, odd].map(|reg| &self.b32[reg as usize].0);
-            for lane in 0..LANES {
-                (sums[2 * lane], sums[2 * lane + 1]) = (even[lane], odd[lane]);
+        for (sums, &pair) in eights.iter_mut().zip(regs.as_chunks::<2>().0) {
+            for (i, reg) in pair.into_iter().enumerate() {
+                let words = self.b32[reg as usize].0.as_chunks::<4>().0;
+                for (both, words) in sums
+                    .as_chunks_mut::<4>()
+                    .0
+                    .as_chunks_mut::<2>()
+                    .0
+                    .iter_mut()
+                    .zip(words)
+                {
+                    both[i] = *words;
+                }
             }
         }
         sums
@@ -86,18 +105,21 @@ impl Warp {
         let eights = sums.as_chunks::<64>().0;
         if packed {
             for (sums, &reg) in eights.iter().zip(regs) {
-                let to = &mut self.b32[reg as usize].0;
-                for lane in 0..LANES {
-                    to[lane] = sums[2 * lane] & 0xffff | sums[2 * lane + 1] << 16;
+                let to = self.b32[reg as usize].0.as_chunks_mut::<4>().0;
+                for (to, [low, high]) in to.iter_mut().zip(sums.as_chunks::<4>().0.as_chunks().0) {
+                    *to = std::array::from_fn(|i| low[i] & 0xffff | high[i] << 16);
                 }
             }
             return;
         }
         for (sums, &pair) in eights.iter().zip(regs.as_chunks::<2>().0) {
             for (i, reg) in pair.into_iter().enumerate() {
-                let to = &mut self.b32[reg as usize].0;
-                for lane in 0..LANES {
-                    to[lane] = sums[2 * lane + i];
+                let to = self.b32[reg as usize].0.as_chunks_mut::<4>().0;
+                for (to, both) in to
+                    .iter_mut()
+                    .zip(sums.as_chunks::<4>().0.as_chunks::<2>().0)
+                {
+                    *to = both[i];
                 }
             }
         }
@@ -125,6 +147,17 @@ impl Warp {
             }
         }
     }
+}
+
+/// Where a column of C is, and the same column of B, among the eight of a matrix: the even ones come before the odd ones,
+/// as they are in two registers.
+pub(super) const fn place_of_column(column: usize) -> usize {
+    column / 2 + 4 * (column % 2)
+}
+
+/// Eight columns in that order.
+pub(super) fn even_and_odd([a, b, c, d, e, f, g, h]: [u16; 8]) -> [u16; 8] {
+    [a, c, e, g, b, d, f, h]
 }
 
 /// The low and the high half of each word.

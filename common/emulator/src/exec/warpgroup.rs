@@ -6,9 +6,13 @@ use super::machine::Machine;
 use super::warp::Warp;
 use crate::MatrixProduct;
 use crate::finding::{Finding, FindingKind};
+use crate::tensor::{Columns, Rows};
 
 /// Warps of a warpgroup: they are contiguous, and the number of the first is a multiple of 4.
 pub(super) const WARPS: usize = 4;
+
+/// As many `wgmma` keep their memory for later ones.
+const SPARE: usize = 8;
 
 /// The `wgmma` of four warps, in the order in which each warp executes them.
 #[derive(Default)]
@@ -22,6 +26,8 @@ pub(super) struct Warpgroup {
     pub landed: [u64; WARPS],
     /// How many `wgmma` each warp had issued at each commit that it has not waited for.
     pub commits: [VecDeque<u64>; WARPS],
+    /// Memory for the operands of the next ones.
+    pub spare: Vec<Operands>,
 }
 
 /// One `wgmma` in flight.
@@ -43,11 +49,11 @@ pub(super) struct Descriptors {
     pub scale_d: bool,
 }
 
-/// Operands in shared memory, gathered: A as the 16 rows of each warp, 16 x 16, unless it is in registers;
-/// B as panels of 8 columns, 16 x 8 (k, n).
+/// Operands in shared memory, gathered: A as the rows of each warp, unless it is in registers; B as panels of 8 columns.
+#[derive(Default)]
 pub(super) struct Operands {
-    pub a: Option<Box<[[u16; 256]; WARPS]>>,
-    pub b: Vec<[u16; 128]>,
+    pub a: Vec<Rows>,
+    pub b: Vec<Columns>,
 }
 
 impl Warpgroup {
@@ -81,8 +87,13 @@ impl Warpgroup {
     /// Removes the `wgmma` that have landed in every warp.
     pub fn forget(&mut self) {
         let done = self.landed.iter().copied().min().unwrap_or(0);
-        while self.first < done && self.queue.pop_front().is_some() {
+        while self.first < done
+            && let Some(issued) = self.queue.pop_front()
+        {
             self.first += 1;
+            if self.spare.len() < SPARE {
+                self.spare.extend(issued.operands);
+            }
         }
     }
 }

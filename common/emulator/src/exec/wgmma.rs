@@ -6,10 +6,9 @@
 use super::block::Execution;
 use super::lane_access::{Fatal, Result};
 use super::lanes::ALL;
-use super::mma::halves_of;
+use super::mma::{even_and_odd, halves_of, place_of_column};
 use super::warp::Warp;
 use super::warpgroup::{Descriptors, Issued, Operands, Unordered, WARPS};
-use crate::Card;
 use crate::banks::LANES;
 use crate::descriptor::{Descriptor, K, UNIT};
 use crate::finding::FindingKind;
@@ -17,13 +16,13 @@ use crate::happens_before::Engine;
 use crate::lower::SHARED_BASE;
 use crate::op::{Code, MatrixOp, Wgmma, WgmmaA, WgmmaOp};
 use crate::shadow::{AccessMode, AsyncOp};
-use crate::tensor::{self, Arithmetic};
+use crate::tensor::{self, Arithmetic, Columns, Rows};
 
 /// Rows of the whole instruction.
 const ROWS: u32 = 64;
 
 /// The most `wgmma` of a warpgroup in flight, a bound for hostile input.
-const MOST: usize = 1 << 16;
+const MOST: usize = 1 << 12;
 
 impl Warp {
     /// Executes an instruction of the `wgmma` family.
@@ -307,6 +306,9 @@ impl Warp {
                 Ok(descriptor) => descriptor,
                 Err(reason) => return self.invalid(pc, format!("operand {name}: {reason}"), cx),
             };
+            if SHARED_BASE <= descriptor.start() && descriptor.bound(transposed, mn) <= end {
+                continue;
+            }
             for (row, k) in units(mn, transposed) {
                 let address = descriptor.unit(transposed, row, k);
                 if address < SHARED_BASE || address.saturating_add(16) > end {
@@ -337,6 +339,7 @@ impl Warp {
         group.commits[warp].drain(..closing);
         let program = cx.machine.program;
         let (mut clock, mut kept) = (None, Vec::new());
+        let mut spare = std::mem::take(&mut group.spare);
         for at in group.landed[warp]..end {
             let Some(issued) = group.entry(at) else {
                 continue;
@@ -347,7 +350,10 @@ impl Warp {
                 continue;
             };
             if issued.operands.is_none() && cx.machine.peers.is_none() {
-                issued.operands = gather(wgmma, &issued.descriptors, &cx.block.shared);
+                let mut operands = spare.pop().unwrap_or_default();
+                let descriptors = &issued.descriptors;
+                let read = gather(wgmma, descriptors, &cx.block.shared, &mut operands);
+                issued.operands = read.map(|()| operands);
             }
             if let Some(operands) = &issued.operands {
                 if cx.profiler.factors.is_some() {
@@ -359,6 +365,7 @@ impl Warp {
                 self.land(wgmma, issued.descriptors.scale_d, operands);
             }
         }
+        group.spare = spare;
         group.landed[warp] = end;
         group.forget();
         for (op, factors) in kept {
@@ -376,22 +383,25 @@ impl Warp {
     /// `g + 8 (r / 2 % 2)`, column `8 (r / 4) + 2 t + r % 2`; register r of A row `g + 8 (r % 2)`, bytes
     /// `4 t + 16 (r / 2)` and on.
     fn land(&mut self, wgmma: &Wgmma, scale_d: bool, operands: &Operands) {
-        let mut own = [0; 256];
+        let mut own;
         let a = match (&wgmma.a, &operands.a) {
             (WgmmaA::Registers(regs), _) => {
                 let sign = sign(wgmma, 0);
+                own = Rows::ZERO;
                 for (r, &reg) in regs.iter().enumerate() {
                     for lane in 0..LANES {
                         let value = self.b32[reg as usize].0[lane] ^ sign;
                         let (row, k) = (lane / 4 + 8 * (r % 2), lane % 4 * 2 + 8 * (r / 2));
-                        own[16 * row + k] = value as u16;
-                        own[16 * row + k + 1] = (value >> 16) as u16;
+                        own.bits[16 * row + k] = value as u16;
+                        own.bits[16 * row + k + 1] = (value >> 16) as u16;
                     }
+                }
+                if let Some(format) = wgmma.arithmetic.half() {
+                    own.convert(format);
                 }
                 &own
             }
-            (WgmmaA::Descriptor(_), Some(a)) => &a[self.index % WARPS],
-            (WgmmaA::Descriptor(_), None) => return,
+            (WgmmaA::Descriptor(_), a) => &a[self.index % WARPS],
         };
         let packed = wgmma.arithmetic.is_packed();
         let panels = wgmma.d.chunks_exact(if packed { 2 } else { 4 });
@@ -400,8 +410,7 @@ impl Warp {
                 true => self.sums(packed, regs),
                 false => [0; 128],
             };
-            // No other card has `wgmma`.
-            tensor::multiply::<16, 256, 128>(Card::H100, wgmma.arithmetic, a, b, &mut sums);
+            tensor::multiply_converted(wgmma.arithmetic, a, b, &mut sums);
             self.put_sums(packed, regs, &sums);
         }
     }
@@ -439,54 +448,65 @@ fn sign(wgmma: &Wgmma, operand: usize) -> u32 {
 /// The first element (mn, k) of each 16 bytes of an operand.
 fn units(mn: u32, transposed: bool) -> impl Iterator<Item = (u32, u32)> {
     let (step_mn, step_k) = if transposed { (UNIT, 1) } else { (1, UNIT) };
-    (0..K / step_k).flat_map(move |k| (0..mn / step_mn).map(move |row| (row * step_mn, k * step_k)))
+    let rows = mn / step_mn;
+    (0..K / step_k * rows).map(move |i| (i % rows * step_mn, i / rows * step_k))
 }
 
 /// Reads the operands from shared memory; `check_operands` has checked the addresses.
-fn gather(wgmma: &Wgmma, descriptors: &Descriptors, shared: &[u32]) -> Option<Operands> {
-    let a = match descriptors.a {
-        None => None,
-        Some(bits) => {
-            let mut a = Box::new([[0; 256]; WARPS]);
-            let [transposed, _] = wgmma.transposed;
-            for (row, k, unit) in gathered(bits, ROWS, transposed, sign(wgmma, 0), shared)? {
-                let at = row % 16 * 16 + k;
-                place(&mut a[row / 16], at, if transposed { 16 } else { 1 }, unit?);
-            }
-            Some(a)
+fn gather(
+    wgmma: &Wgmma,
+    descriptors: &Descriptors,
+    shared: &[u32],
+    to: &mut Operands,
+) -> Option<()> {
+    let ([a_transposed, b_transposed], format) = (wgmma.transposed, wgmma.arithmetic.half());
+    if let Some(bits) = descriptors.a {
+        to.a.resize_with(WARPS, || Rows::ZERO);
+        let (signs, step) = (sign(wgmma, 0), if a_transposed { 16 } else { 1 });
+        read_units(bits, ROWS, a_transposed, signs, shared, |row, k, unit| {
+            place(&mut to.a[row / 16].bits, row % 16 * 16 + k, step, unit);
+        })?;
+        if let Some(format) = format {
+            to.a.iter_mut().for_each(|rows| rows.convert(format));
         }
-    };
-    let n = wgmma.product.n;
-    let mut b = vec![[0; 128]; n as usize / 8];
-    let [_, transposed] = wgmma.transposed;
-    for (column, k, unit) in gathered(descriptors.b, n, transposed, sign(wgmma, 1), shared)? {
-        let at = k * 8 + column % 8;
-        place(
-            &mut b[column / 8],
-            at,
-            if transposed { 1 } else { 8 },
-            unit?,
-        );
     }
-    Some(Operands { a, b })
+    let (bits, n, signs) = (descriptors.b, wgmma.product.n, sign(wgmma, 1));
+    to.b.resize_with(n as usize / 8, || Columns::ZERO);
+    read_units(bits, n, b_transposed, signs, shared, |column, k, unit| {
+        let bits = &mut to.b[column / 8].bits;
+        match b_transposed {
+            false => place(bits, 8 * k + place_of_column(column % 8), 8, unit),
+            true => place(bits, 8 * k, 1, even_and_odd(unit)),
+        }
+    })?;
+    if let Some(format) = format {
+        (to.b.iter_mut()).for_each(|columns| columns.convert(format));
+    }
+    Some(())
 }
 
-/// The 16-byte units of an operand: row or column, k, and eight elements, in the direction in which they are contiguous;
-/// `None` for what is outside shared memory.
-fn gathered(
+/// Passes on the 16-byte units of an operand: row or column, k, and eight elements, in the direction in which they are
+/// contiguous. `None` if one is outside shared memory.
+#[inline(always)]
+fn read_units(
     bits: u64,
     mn: u32,
     transposed: bool,
     sign: u32,
     shared: &[u32],
-) -> Option<impl Iterator<Item = (usize, usize, Option<[u16; 8]>)>> {
+    mut put: impl FnMut(usize, usize, [u16; 8]),
+) -> Option<()> {
     let descriptor = Descriptor::decode(bits).ok()?;
-    Some(units(mn, transposed).map(move |(row, k)| {
+    for (row, k) in units(mn, transposed) {
         let at = descriptor.unit(transposed, row, k) as usize / 4;
-        let words = shared.get(at..).and_then(<[u32]>::first_chunk::<4>);
-        let unit = words.map(|words| halves_of(words.map(|word| word ^ sign)));
-        (row as usize, k as usize, unit)
-    }))
+        let words = shared.get(at..)?.first_chunk::<4>()?;
+        put(
+            row as usize,
+            k as usize,
+            halves_of(words.map(|word| word ^ sign)),
+        );
+    }
+    Some(())
 }
 
 /// Writes eight elements to every `stride`th place, from `at` on.

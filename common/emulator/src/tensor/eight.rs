@@ -12,6 +12,7 @@ pub(super) fn outputs<T: Bits>(
     formats: (Format, Sums),
     a: &[T],
     b: &[T],
+    converted: Option<(&Rows, &Columns)>,
     c: &mut [u32; M * N],
 ) -> Option<()> {
     // The CPU's vector instructions affect only the speed, not the bits, because every step is exact.
@@ -20,6 +21,7 @@ pub(super) fn outputs<T: Bits>(
         formats,
         a,
         b,
+        converted,
         c,
     };
     match pulp::Arch::new() {
@@ -45,11 +47,19 @@ trait Eight: Copy {
     fn sub(self, a: Self::Word, b: Self::Word) -> Self::Word;
     fn mul(self, a: Self::Word, b: Self::Word) -> Self::Word;
     fn max(self, a: Self::Word, b: Self::Word) -> Self::Word;
+    fn and(self, a: Self::Word, b: Self::Word) -> Self::Word;
+    fn or(self, a: Self::Word, b: Self::Word) -> Self::Word;
     fn xor(self, a: Self::Word, b: Self::Word) -> Self::Word;
+    /// -1 where a > b, else 0.
+    fn greater(self, a: Self::Word, b: Self::Word) -> Self::Word;
     /// A logical shift; 0 if it is 32 bits or more.
     fn shift_right(self, a: Self::Word, bits: Self::Word) -> Self::Word;
-    /// a b c, each the bits of an f32, truncated to an integer below 2^31.
-    fn whole_product(self, a: Self::Word, b: Self::Word, c: Self::Word) -> Self::Word;
+    /// The product of the bits of f32.
+    fn product(self, a: Self::Word, b: Self::Word) -> Self::Word;
+    /// The bits of an f32, truncated to an integer below 2^31.
+    fn truncate(self, a: Self::Word) -> Self::Word;
+    /// An integer as the bits of the nearest f32.
+    fn nearest(self, a: Self::Word) -> Self::Word;
 }
 
 /// Scalar code for any CPU.
@@ -81,17 +91,30 @@ impl Eight for Plain {
     fn max(self, a: [i32; N], b: [i32; N]) -> [i32; N] {
         std::array::from_fn(|n| a[n].max(b[n]))
     }
+    fn and(self, a: [i32; N], b: [i32; N]) -> [i32; N] {
+        std::array::from_fn(|n| a[n] & b[n])
+    }
+    fn or(self, a: [i32; N], b: [i32; N]) -> [i32; N] {
+        std::array::from_fn(|n| a[n] | b[n])
+    }
     fn xor(self, a: [i32; N], b: [i32; N]) -> [i32; N] {
         std::array::from_fn(|n| a[n] ^ b[n])
+    }
+    fn greater(self, a: [i32; N], b: [i32; N]) -> [i32; N] {
+        std::array::from_fn(|n| -i32::from(a[n] > b[n]))
     }
     fn shift_right(self, a: [i32; N], bits: [i32; N]) -> [i32; N] {
         std::array::from_fn(|n| (a[n] as u32).unbounded_shr(bits[n] as u32) as i32)
     }
-    fn whole_product(self, a: [i32; N], b: [i32; N], c: [i32; N]) -> [i32; N] {
-        std::array::from_fn(|n| {
-            let [a, b, c] = [a[n], b[n], c[n]].map(|bits| f32::from_bits(bits as u32));
-            (a * b * c) as i32
-        })
+    fn product(self, a: [i32; N], b: [i32; N]) -> [i32; N] {
+        let float = |bits: i32| f32::from_bits(bits as u32);
+        std::array::from_fn(|n| (float(a[n]) * float(b[n])).to_bits() as i32)
+    }
+    fn truncate(self, a: [i32; N]) -> [i32; N] {
+        a.map(|bits| f32::from_bits(bits as u32) as i32)
+    }
+    fn nearest(self, a: [i32; N]) -> [i32; N] {
+        a.map(|value| (value as f32).to_bits() as i32)
     }
 }
 
@@ -127,18 +150,38 @@ impl Eight for pulp::x86::V3 {
         self.avx2._mm256_max_epi32(a, b)
     }
     #[inline(always)]
+    fn and(self, a: Self::Word, b: Self::Word) -> Self::Word {
+        self.avx2._mm256_and_si256(a, b)
+    }
+    #[inline(always)]
+    fn or(self, a: Self::Word, b: Self::Word) -> Self::Word {
+        self.avx2._mm256_or_si256(a, b)
+    }
+    #[inline(always)]
     fn xor(self, a: Self::Word, b: Self::Word) -> Self::Word {
         self.avx2._mm256_xor_si256(a, b)
+    }
+    #[inline(always)]
+    fn greater(self, a: Self::Word, b: Self::Word) -> Self::Word {
+        self.avx2._mm256_cmpgt_epi32(a, b)
     }
     #[inline(always)]
     fn shift_right(self, a: Self::Word, bits: Self::Word) -> Self::Word {
         self.avx2._mm256_srlv_epi32(a, bits)
     }
     #[inline(always)]
-    fn whole_product(self, a: Self::Word, b: Self::Word, c: Self::Word) -> Self::Word {
-        let [a, b, c] = [a, b, c].map(|word| self.avx._mm256_castsi256_ps(word));
-        let product = self.avx._mm256_mul_ps(self.avx._mm256_mul_ps(a, b), c);
-        self.avx._mm256_cvttps_epi32(product)
+    fn product(self, a: Self::Word, b: Self::Word) -> Self::Word {
+        let [a, b] = [a, b].map(|word| self.avx._mm256_castsi256_ps(word));
+        self.avx._mm256_castps_si256(self.avx._mm256_mul_ps(a, b))
+    }
+    #[inline(always)]
+    fn truncate(self, a: Self::Word) -> Self::Word {
+        self.avx
+            ._mm256_cvttps_epi32(self.avx._mm256_castsi256_ps(a))
+    }
+    #[inline(always)]
+    fn nearest(self, a: Self::Word) -> Self::Word {
+        self.avx._mm256_castps_si256(self.avx._mm256_cvtepi32_ps(a))
     }
 }
 
@@ -161,43 +204,53 @@ struct Outputs<'a, T> {
     formats: (Format, Sums),
     a: &'a [T],
     b: &'a [T],
+    /// The same factors, converted already.
+    converted: Option<(&'a Rows, &'a Columns)>,
     c: &'a mut [u32; M * N],
 }
 
 impl<T: Bits> Outputs<'_, T> {
     #[inline(always)]
     fn compute<V: Eight>(self, v: V) -> Option<()> {
-        use {Format::*, Sums as S};
-        // Specializes the common formats with their constants.
-        match (self.card, self.formats) {
-            (Card::H100, (F16, S::F32)) => self.of(v, Card::H100, F16, S::F32),
-            (Card::H100, (F16, S::F16)) => self.of(v, Card::H100, F16, S::F16),
-            (Card::H100, (Bf16, S::F32)) => self.of(v, Card::H100, Bf16, S::F32),
-            (Card::H100, (Tf32, S::F32)) => self.of(v, Card::H100, Tf32, S::F32),
-            (Card::A100, (F16, S::F32)) => self.of(v, Card::A100, F16, S::F32),
-            (Card::A100, (Bf16, S::F32)) => self.of(v, Card::A100, Bf16, S::F32),
-            (Card::H100 | Card::A100, _) => None,
+        let (kept, (format, sums)) = (self.card.kept(), self.formats);
+        let mut sum = [0; M * N];
+        // For floats, zero may have any exponent that is below those of products.
+        let mut e = match sums {
+            Sums::F32 => self.c.map(|c| (c >> 23 & 0xff).max(1) as i32 - 127),
+            Sums::F16 => self.addends(),
+        };
+        if self.by_floats(v, &mut e, &mut sum).is_some() {
+            if sums == Sums::F32 && rounded(v, kept, (&e, &sum), self.c).is_some() {
+                return Some(());
+            }
+            // Bytes do not tell products of zeros from a small addend.
+            if self.converted.is_some() && sums == Sums::F32 {
+                return None;
+            }
+        } else {
+            let special = |bits: &T| format.is_special((*bits).into());
+            if self.a.iter().any(special) || self.b.iter().any(special) {
+                return None;
+            }
+            e = self.addends();
+            // Specializes the formats with their constants.
+            match format {
+                Format::F16 => self.by_integers(v, Format::F16, &mut e, &mut sum),
+                Format::Bf16 => self.by_integers(v, Format::Bf16, &mut e, &mut sum),
+                Format::Tf32 => self.by_integers(v, Format::Tf32, &mut e, &mut sum),
+                Format::E4m3 => None,
+            }?;
         }
-    }
-
-    #[inline(always)]
-    fn of<V: Eight>(self, v: V, card: Card, format: Format, sums: Sums) -> Option<()> {
-        let kept = card.kept();
-        let (mut addend, mut e, mut sum) = ([0; M * N], [0; M * N], [0; M * N]);
-        for i in 0..M * N {
-            let (significand, exponent) = sums.split(self.c[i]);
-            (addend[i], e[i]) = (significand, exponent.max(LOWEST));
-        }
-        if self.by_floats(v, kept, format, &mut e, &mut sum).is_none() {
-            self.by_integers(v, kept, format, &mut e, &mut sum)?;
+        if !self.c.iter().all(|&c| sums.is_finite(c)) {
+            return None;
         }
         let mut d = [0; M * N];
         let mut subnormal = false;
         for i in 0..M * N {
-            let exponent = sums.split(self.c[i]).1;
-            let magnitude = addend[i].unsigned_abs() << (kept - 23);
+            let (addend, exponent) = sums.split(self.c[i]);
+            let magnitude = addend.unsigned_abs() << (kept - 23);
             let cut = magnitude.unbounded_shr((e[i] - exponent) as u32) as i32;
-            let sign = addend[i] >> 31;
+            let sign = addend >> 31;
             let addend = (cut ^ sign) - sign;
             // 33 bits: exact in an f64.
             let value = (f64::from(sum[i]) + f64::from(addend)) * power(e[i] - kept);
@@ -218,57 +271,47 @@ impl<T: Bits> Outputs<'_, T> {
         Some(())
     }
 
+    /// E of the addends alone.
+    #[inline(always)]
+    fn addends(&self) -> [i32; M * N] {
+        self.c.map(|c| self.formats.1.split(c).1.max(LOWEST))
+    }
+
     /// Raises each E to the largest exponent of the products, and sums the products in units of 2^(E - kept). An f32
     /// represents the product of two factors, scaled by a power of two, exactly; its conversion to an integer truncates
-    /// toward zero, as a tensor core does. Returns `None`, and changes nothing, if an exponent exceeds [`MODERATE`] or the
-    /// format is fp8.
+    /// toward zero, as a tensor core does. Returns `None` if an exponent exceeds [`MODERATE`] or the format is fp8.
     #[inline(always)]
     fn by_floats<V: Eight>(
         &self,
         v: V,
-        kept: i32,
-        format: Format,
         e: &mut [i32; M * N],
         sum: &mut [i32; M * N],
     ) -> Option<()> {
-        match self.b.len() / N {
-            16 => self.by_floats_of::<V, 16>(v, kept, format, e, sum),
-            8 => self.by_floats_of::<V, 8>(v, kept, format, e, sum),
-            _ => self.by_floats_of::<V, 4>(v, kept, format, e, sum),
-        }
-    }
-
-    /// The same with a number of steps known at compile time.
-    #[inline(always)]
-    fn by_floats_of<V: Eight, const STEPS: usize>(
-        &self,
-        v: V,
-        kept: i32,
-        format: Format,
-        e: &mut [i32; M * N],
-        sum: &mut [i32; M * N],
-    ) -> Option<()> {
-        /// Below this exponent all products are zero, and any unit is correct.
-        const LEAST: i32 = -2 * MODERATE;
-        let a = Floats::<{ M * 16 }>::new(format, self.a)?;
-        let b = Floats::<{ 16 * N }>::new(format, self.b)?;
-        let [b_value, b_exponent] =
-            [&b.value, &b.exponent].map(|all| all.as_chunks::<N>().0.first_chunk::<STEPS>());
-        let (b_value, b_exponent) = (b_value?, b_exponent?);
-        let a_rows = a.value.as_chunks::<STEPS>().0.iter();
-        let a_rows = a_rows.zip(a.exponent.as_chunks::<STEPS>().0);
-        let rows = e.as_chunks_mut().0.iter_mut().zip(sum.as_chunks_mut().0);
-        for ((e, sum), (a_value, a_exponent)) in rows.zip(a_rows) {
-            let top = largest(v, e, a_exponent, b_exponent);
-            *e = v.store(top);
-            // 2^(kept - E), built from its exponent field.
-            let field = v.sub(v.splat(kept + 127), v.max(top, v.splat(LEAST)));
-            let unit = v.mul(field, v.splat(1 << 23));
-            let mut total = v.splat(0);
-            for (a, b) in a_value.iter().zip(b_value) {
-                total = v.add(total, v.whole_product(v.splat(*a), v.load(b), unit));
+        let (mut rows, mut columns);
+        let (a, b) = match self.converted {
+            Some((a, b)) if a.moderate && b.moderate => {
+                raise(e, &a.exponents, &b.exponents);
+                (&a.floats, &b.floats)
             }
-            *sum = v.store(total);
+            Some(_) => return None,
+            None => {
+                (rows, columns) = (Floats::ZERO, Floats::ZERO);
+                if !rows.convert(self.formats.0, self.a) || !columns.convert(self.formats.0, self.b)
+                {
+                    return None;
+                }
+                let a = rows.exponent.chunks_exact(self.b.len() / N);
+                for (e, a) in e.as_chunks_mut().0.iter_mut().zip(a) {
+                    *e = v.store(largest(v, e, a, columns.exponent.as_chunks().0));
+                }
+                (&rows, &columns)
+            }
+        };
+        let kept = self.card.kept();
+        match self.b.len() / N {
+            16 => products::<V, 16>(v, kept, (a, b), e, sum),
+            8 => products::<V, 8>(v, kept, (a, b), e, sum),
+            _ => products::<V, 4>(v, kept, (a, b), e, sum),
         }
         Some(())
     }
@@ -278,12 +321,11 @@ impl<T: Bits> Outputs<'_, T> {
     fn by_integers<V: Eight>(
         &self,
         v: V,
-        kept: i32,
         format: Format,
         e: &mut [i32; M * N],
         sum: &mut [i32; M * N],
     ) -> Option<()> {
-        let steps = self.b.len() / N;
+        let (kept, steps) = (self.card.kept(), self.b.len() / N);
         // Shifts A's significands left, so that a product is in units of 2^(its exponent - kept).
         let up = kept - 2 * format.mantissa_bits() as i32;
         let a = Split::<{ M * 16 }>::new(format, self.a, up);
@@ -319,9 +361,175 @@ fn largest<V: Eight>(v: V, addends: &[i32; N], a: &[i32], b: &[[i32; N]]) -> V::
     })
 }
 
+/// Raises each E to the largest exponent of the products: the same as [`largest`] with a quarter of the instructions.
+#[inline(always)]
+fn raise(e: &mut [i32; M * N], a: &RowExponents, b: &ColumnExponents) {
+    for (four, e) in e.as_chunks_mut::<{ FOUR * N }>().0.iter_mut().enumerate() {
+        let mut tops = [i8::MIN; FOUR * N];
+        for (a, b) in a.iter().zip(b) {
+            let (a, b) = (a[four].as_flattened(), b.as_flattened());
+            for (top, (a, b)) in tops.iter_mut().zip(a.iter().zip(b)) {
+                *top = (*top).max(a.saturating_add(*b));
+            }
+        }
+        for (e, top) in e.iter_mut().zip(tops) {
+            *e = (*e).max(top.into());
+        }
+    }
+}
+
+/// The sums of [`Outputs::by_floats`], with a number of steps known at compile time.
+#[inline(always)]
+fn products<V: Eight, const STEPS: usize>(
+    v: V,
+    kept: i32,
+    (a, b): (&Floats<{ M * 16 }>, &Floats<{ 16 * N }>),
+    e: &[i32; M * N],
+    sum: &mut [i32; M * N],
+) {
+    let rows = a.value.as_chunks::<STEPS>().0.as_chunks::<FOUR>().0;
+    let e = e.as_chunks().0.as_chunks::<FOUR>().0;
+    let sum = sum.as_chunks_mut().0.as_chunks_mut::<FOUR>().0;
+    for (rows, (e, sum)) in rows.iter().zip(e.iter().zip(sum)) {
+        let (mut units, mut totals) = ([v.splat(0); FOUR], [v.splat(0); FOUR]);
+        for (unit, e) in units.iter_mut().zip(e) {
+            *unit = scale(v, kept, v.load(e));
+        }
+        for (k, b) in b.value.as_chunks().0.iter().enumerate().take(STEPS) {
+            let b = v.load(b);
+            for (total, (row, unit)) in totals.iter_mut().zip(rows.iter().zip(&units)) {
+                let product = v.product(v.product(v.splat(row[k]), b), *unit);
+                *total = v.add(*total, v.truncate(product));
+            }
+        }
+        for (sum, total) in sum.iter_mut().zip(totals) {
+            *sum = v.store(total);
+        }
+    }
+}
+
+/// 2^(kept - E) as the bits of an f32, for E of at least [`LEAST`]; lower ones count as that.
+#[inline(always)]
+fn scale<V: Eight>(v: V, kept: i32, e: V::Word) -> V::Word {
+    let field = v.sub(v.splat(kept + 127), v.max(e, v.splat(LEAST)));
+    v.mul(field, v.splat(1 << 23))
+}
+
+/// Adds sums of products, in units of 2^(E - kept), to C and rounds toward zero. Returns `None`, and changes nothing, if an
+/// addend is not finite, is lost in the units of [`LEAST`], or the sum is too wide.
+#[inline(always)]
+fn rounded<V: Eight>(
+    v: V,
+    kept: i32,
+    (e, sum): (&[i32; M * N], &[i32; M * N]),
+    c: &mut [u32; M * N],
+) -> Option<()> {
+    /// An addend is below 2^26, so that a sum which overflows becomes one beyond this bound. The f32 nearest to one within
+    /// it is still an integer of 32 bits.
+    const WIDE: i32 = i32::MAX - (1 << 26);
+    let mut d = [0; M * N];
+    let mut rare = v.splat(0);
+    let rows = e.as_chunks().0.iter().zip(sum.as_chunks().0);
+    let to = c.as_chunks().0.iter().zip(d.as_chunks_mut().0);
+    for ((e, sum), (c, d)) in rows.zip(to) {
+        let (e, c) = (v.load(e), v.load(&c.map(|bits: u32| bits as i32)));
+        let unit = scale(v, kept, e);
+        let total = v.add(v.load(sum), v.truncate(v.product(c, unit)));
+        let [above, below] = [
+            v.greater(total, v.splat(WIDE)),
+            v.greater(v.splat(-WIDE), total),
+        ];
+        let lost = v.and(v.greater(v.splat(LEAST), e), c);
+        let special = v.greater(e, v.splat(127));
+        rare = v.or(v.or(rare, lost), v.or(special, v.or(above, below)));
+        let sign = v.and(total, v.splat(i32::MIN));
+        let magnitude = v.max(total, v.sub(v.splat(0), total));
+        let nearest = v.nearest(magnitude);
+        // One unit in the last place less where the nearest number is larger.
+        let cut = v.add(nearest, v.greater(v.truncate(nearest), magnitude));
+        let inverse = v.sub(v.splat(254 << 23), unit);
+        *d = v.store(v.or(v.product(cut, inverse), sign));
+    }
+    if v.store(rare) != [0; N] {
+        return None;
+    }
+    *c = d.map(|bits| bits as u32);
+    Some(())
+}
+
 /// With exponents up to this magnitude, products of two factors and the unit 2^(kept - E) are normal f32s. A scaled product may
 /// underflow: it is then below 1, and truncates to 0.
 const MODERATE: i32 = 40;
+
+/// Below this exponent all products are zero, and any unit is correct for them.
+const LEAST: i32 = -2 * MODERATE;
+
+/// Rows whose exponents are compared together: with 8 columns, these are the bytes of a vector.
+const FOUR: usize = 4;
+
+/// Exponents of A, step by step, each repeated for the columns of B.
+type RowExponents = [[[[i8; N]; FOUR]; M / FOUR]; 16];
+/// Exponents of B, step by step, repeated for four rows of A.
+type ColumnExponents = [[[i8; N]; FOUR]; 16];
+
+/// 16 rows of A, 16 x 16, converted once for several products.
+pub(crate) struct Rows {
+    pub bits: [u16; M * 16],
+    floats: Floats<{ M * 16 }>,
+    /// Whether these may be used.
+    moderate: bool,
+    exponents: RowExponents,
+}
+
+/// 8 columns of B, 16 x 8 (k, n), converted once for several products.
+pub(crate) struct Columns {
+    pub bits: [u16; 16 * N],
+    floats: Floats<{ 16 * N }>,
+    /// Whether these may be used.
+    moderate: bool,
+    exponents: ColumnExponents,
+}
+
+impl Rows {
+    pub const ZERO: Self = Self {
+        bits: [0; M * 16],
+        floats: Floats::ZERO,
+        moderate: false,
+        exponents: [[[[0; N]; FOUR]; M / FOUR]; 16],
+    };
+
+    /// Must follow a change of the bits.
+    pub fn convert(&mut self, format: Format) {
+        self.moderate = self.floats.convert(format, &self.bits);
+        let rows = self.floats.exponent.as_chunks::<16>().0;
+        for (k, to) in self.exponents.iter_mut().enumerate() {
+            for (to, row) in to.as_flattened_mut().iter_mut().zip(rows) {
+                *to = [row[k].max(NO_BYTE) as i8; N];
+            }
+        }
+    }
+}
+
+impl Columns {
+    pub const ZERO: Self = Self {
+        bits: [0; 16 * N],
+        floats: Floats::ZERO,
+        moderate: false,
+        exponents: [[[0; N]; FOUR]; 16],
+    };
+
+    /// Must follow a change of the bits.
+    pub fn convert(&mut self, format: Format) {
+        self.moderate = self.floats.convert(format, &self.bits);
+        let rows = self.floats.exponent.as_chunks::<N>().0;
+        for (to, row) in self.exponents.iter_mut().zip(rows) {
+            *to = [row.map(|exponent| exponent.max(NO_BYTE) as i8); FOUR];
+        }
+    }
+}
+
+/// The exponent of zero in a byte: with any other it gives one below [`LEAST`].
+const NO_BYTE: i32 = i8::MIN as i32;
 
 /// Factors as the bits of f32, and their exponents.
 struct Floats<const COUNT: usize> {
@@ -330,15 +538,27 @@ struct Floats<const COUNT: usize> {
 }
 
 impl<const COUNT: usize> Floats<COUNT> {
-    /// `None` if an exponent is not moderate.
+    const ZERO: Self = Self {
+        value: [0; COUNT],
+        exponent: [NONE; COUNT],
+    };
+
+    /// Returns whether all exponents are moderate; these floats are of no use otherwise.
     #[inline(always)]
-    fn new(format: Format, bits: &[impl Bits]) -> Option<Self> {
-        let mut floats = Self {
-            value: [0; COUNT],
-            exponent: [NONE; COUNT],
-        };
+    fn convert(&mut self, format: Format, bits: &[impl Bits]) -> bool {
+        // Specializes the formats with their constants.
+        match format {
+            Format::F16 => self.convert_from(Format::F16, bits),
+            Format::Bf16 => self.convert_from(Format::Bf16, bits),
+            Format::Tf32 => self.convert_from(Format::Tf32, bits),
+            Format::E4m3 => false,
+        }
+    }
+
+    #[inline(always)]
+    fn convert_from(&mut self, format: Format, bits: &[impl Bits]) -> bool {
         let mut moderate = true;
-        let to = floats.value.iter_mut().zip(&mut floats.exponent);
+        let to = self.value.iter_mut().zip(&mut self.exponent);
         for ((value, exponent), &bits) in to.zip(bits) {
             let bits: u32 = bits.into();
             (*value, *exponent) = match format {
@@ -348,10 +568,11 @@ impl<const COUNT: usize> Floats<COUNT> {
                     // subnormal numbers too.
                     let scaled = f32::from_bits(magnitude << 13) * f32::from_bits(0x7780_0000);
                     let normal = (magnitude >> 10).max(1) as i32 - 15;
+                    moderate &= magnitude < 0x7c00;
                     let exponent = if magnitude == 0 { NONE } else { normal };
                     ((scaled.to_bits() | sign << 31) as i32, exponent)
                 }
-                Format::Bf16 | Format::Tf32 => {
+                Format::Bf16 | Format::Tf32 | Format::E4m3 => {
                     let value = match format {
                         Format::Bf16 => bits << 16,
                         _ => bits & !0x1fff,
@@ -361,10 +582,9 @@ impl<const COUNT: usize> Floats<COUNT> {
                     moderate &= zero | (normal.abs() <= MODERATE);
                     (value as i32, if zero { NONE } else { normal })
                 }
-                Format::E4m3 => return None,
             };
         }
-        moderate.then_some(floats)
+        moderate
     }
 }
 
@@ -472,10 +692,11 @@ mod tests {
             formats,
             a,
             b,
+            converted: None,
             c: &mut plain,
         };
         let done = work.compute(Plain);
-        assert_eq!(done, outputs(card, formats, a, b, &mut vectors));
+        assert_eq!(done, outputs(card, formats, a, b, None, &mut vectors));
         assert_eq!(plain, vectors);
         done.is_some()
     }

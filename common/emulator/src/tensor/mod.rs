@@ -31,6 +31,7 @@ mod fp8;
 mod integer;
 mod steps;
 
+pub(crate) use eight::{Columns, Rows};
 pub(crate) use format::{Format, Sums};
 pub(crate) use fp8::Fp8;
 pub(crate) use integer::{BitOp, Integer};
@@ -76,6 +77,16 @@ impl Arithmetic {
         match self {
             Self::Half(_, sums) | Self::Unpacked(_, sums) => sums == Sums::F16,
             Self::Tf32 | Self::E4m3 | Self::Integer { .. } | Self::Bits(_) => false,
+        }
+    }
+
+    /// The format of factors of 16 bits.
+    pub fn half(self) -> Option<Format> {
+        match self {
+            Self::Half(factor, _) => Some(factor.into()),
+            Self::Tf32 | Self::Unpacked(..) | Self::E4m3 | Self::Integer { .. } | Self::Bits(_) => {
+                None
+            }
         }
     }
 }
@@ -186,6 +197,25 @@ pub(crate) fn multiply<const K: usize, const A: usize, const B: usize>(
         Arithmetic::Half(factor, sums) => half::<K, A, B>(card, factor, sums, a, b, c),
         other => *c = packed(card, other, &bytes(a, b, K), c),
     }
+}
+
+/// Adds A B to C as a `wgmma` does, 16 rows and 8 columns of it.
+#[inline(always)]
+pub(crate) fn multiply_converted(
+    arithmetic: Arithmetic,
+    a: &Rows,
+    b: &Columns,
+    c: &mut [u32; M * N],
+) {
+    // No other card has `wgmma`.
+    let card = Card::H100;
+    if let Arithmetic::Half(factor, sums) = arithmetic {
+        let formats = (factor.into(), sums);
+        if eight::outputs(card, formats, &a.bits, &b.bits, Some((a, b)), c).is_some() {
+            return;
+        }
+    }
+    multiply::<16, 256, 128>(card, arithmetic, &a.bits, &b.bits, c);
 }
 
 fn half<const K: usize, const A: usize, const B: usize>(
@@ -304,11 +334,7 @@ fn sum<T: Bits, const K: usize, const A: usize, const B: usize>(
     b: &[T; B],
     c: &mut [u32; M * N],
 ) {
-    let special = |any, &bits: &T| any | format.is_special(bits.into());
-    let special = a.iter().fold(false, special) | b.iter().fold(false, special);
-    let not_finite = |any, &bits: &u32| any | !sums.is_finite(bits);
-    let rare = c.iter().fold(special, not_finite);
-    if rare || eight::outputs(card, (format, sums), a, b, c).is_none() {
+    if eight::outputs(card, (format, sums), a, b, None, c).is_none() {
         *c = by_output::<T, K, A, B>(card, (format, sums), a, b, c);
     }
 }
@@ -363,21 +389,43 @@ mod tests {
                 let top: u16 = if round % 2 == 0 { 0 } else { 0x3000 };
                 let mut a: [u16; 256] = std::array::from_fn(|_| random() as u16 & mask | top);
                 let mut b: [u16; 128] = std::array::from_fn(|_| random() as u16 & mask | top);
-                let c: [u32; 128] =
-                    std::array::from_fn(|_| if round % 3 == 0 { 0 } else { random() });
-                // Rows in which the addend is the only nonzero term, even if it is small.
-                if round % 5 == 0 {
-                    a.iter_mut().step_by(round % 3 + 1).for_each(|a| *a = 0);
-                }
+                let c: [u32; 128] = std::array::from_fn(|_| match round % 3 {
+                    0 => 0,
+                    // 2^-119 to 2^-64, where it is the only nonzero term.
+                    1 if round % 5 == 0 => random() & 0x9fff_ffff | 0x0400_0000,
+                    1 => random(),
+                    // 0.5 to 2.
+                    _ => random() & 0x80ff_ffff | 0x3f00_0000,
+                });
                 // The exponents up to which floats are exact, and one beyond.
                 if round % 4 == 1 && factor == Factor::Bf16 {
                     let fields = [127 - 40, 127, 127 + 40 + (round % 8 / 4) as u16];
                     a = a.map(|bits| bits & 0x807f | fields[bits as usize % 3] << 7);
                     b = b.map(|bits| bits & 0x807f | fields[bits as usize % 3] << 7);
                 }
+                // Rows in which the addend is the only nonzero term, even if it is small.
+                if round % 5 == 0 {
+                    a.iter_mut()
+                        .step_by(round / 40 % 2 + 1)
+                        .for_each(|a| *a = 0);
+                }
+                // Sums that need 32 bits, and more with their addends.
+                if round % 7 == 0 {
+                    (a, b) = ([0x3fff; 256], [0x3fff; 128]);
+                }
                 for card in Card::ALL {
                     compare::<u16, 16, 256, 128>(card, (factor.into(), Sums::F32), &a, &b, &c);
                 }
+                let arithmetic = Arithmetic::Half(factor, Sums::F32);
+                let (mut rows, mut columns) = (Rows::ZERO, Columns::ZERO);
+                (rows.bits, columns.bits) = (a, b);
+                rows.convert(factor.into());
+                columns.convert(factor.into());
+                let mut d = c;
+                multiply_converted(arithmetic, &rows, &columns, &mut d);
+                let formats = (factor.into(), Sums::F32);
+                let expected = by_output::<u16, 16, 256, 128>(Card::H100, formats, &a, &b, &c);
+                assert_eq!(d, expected, "{factor:?}");
                 // f16 sums; and tf32 factors with the same bits and some below them.
                 let halves = c.map(|bits| bits >> 16);
                 compare::<u16, 16, 256, 128>(Card::H100, (Format::F16, Sums::F16), &a, &b, &halves);

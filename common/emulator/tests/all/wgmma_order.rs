@@ -485,8 +485,8 @@ fn a_warpgroup_is_whole() {
 #[test]
 fn a_loop_that_never_waits_ends() {
     for (body, why) in [
-        (mma(8), "more than 65536 wgmma are in flight"),
-        (COMMIT.to_string(), "more than 65536 groups"),
+        (mma(8), "more than 4096 wgmma are in flight"),
+        (COMMIT.to_string(), "more than 4096 groups"),
     ] {
         let body = format!("{FENCE}LOOP:\n{body}bra LOOP;");
         let report = run(false, 8, &[&body]).report();

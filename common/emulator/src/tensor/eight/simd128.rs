@@ -1,7 +1,7 @@
 //! WebAssembly's vectors of 128 bits, with which the module is compiled.
 use std::arch::wasm32::{
-    f32x4_mul, i32x4, i32x4_add, i32x4_extract_lane, i32x4_max, i32x4_mul, i32x4_splat, i32x4_sub,
-    i32x4_trunc_sat_f32x4, v128, v128_xor,
+    f32x4_convert_i32x4, f32x4_mul, i32x4, i32x4_add, i32x4_extract_lane, i32x4_gt, i32x4_max,
+    i32x4_mul, i32x4_splat, i32x4_sub, i32x4_trunc_sat_f32x4, v128, v128_and, v128_or, v128_xor,
 };
 
 use super::{Eight, N};
@@ -56,6 +56,18 @@ impl Eight for Simd128 {
         both(a, b, |a, b| i32x4_max(a, b))
     }
     #[inline(always)]
+    fn and(self, a: Self::Word, b: Self::Word) -> Self::Word {
+        both(a, b, |a, b| v128_and(a, b))
+    }
+    #[inline(always)]
+    fn or(self, a: Self::Word, b: Self::Word) -> Self::Word {
+        both(a, b, |a, b| v128_or(a, b))
+    }
+    #[inline(always)]
+    fn greater(self, a: Self::Word, b: Self::Word) -> Self::Word {
+        both(a, b, |a, b| i32x4_gt(a, b))
+    }
+    #[inline(always)]
     fn xor(self, a: Self::Word, b: Self::Word) -> Self::Word {
         both(a, b, |a, b| v128_xor(a, b))
     }
@@ -67,9 +79,15 @@ impl Eight for Simd128 {
         self.load(&std::array::from_fn(shifted))
     }
     #[inline(always)]
-    fn whole_product(self, a: Self::Word, b: Self::Word, c: Self::Word) -> Self::Word {
-        let product = both(a, b, |a, b| f32x4_mul(a, b));
-        let product = both(product, c, |a, b| f32x4_mul(a, b));
-        product.map(|word| i32x4_trunc_sat_f32x4(word))
+    fn product(self, a: Self::Word, b: Self::Word) -> Self::Word {
+        both(a, b, |a, b| f32x4_mul(a, b))
+    }
+    #[inline(always)]
+    fn truncate(self, a: Self::Word) -> Self::Word {
+        a.map(|word| i32x4_trunc_sat_f32x4(word))
+    }
+    #[inline(always)]
+    fn nearest(self, a: Self::Word) -> Self::Word {
+        a.map(|word| f32x4_convert_i32x4(word))
     }
 }
