@@ -3,9 +3,10 @@ use std::collections::{HashMap, HashSet};
 
 use super::lex::{Spanned, Token};
 use super::number::{self, Number};
-use super::parse::{Parser, Result};
+use super::parse::{Parser, Result, string_number};
 use super::{
-    Instr, Kernel, LabelId, Loc, Operand, PtxError, RegisterId, Statement, Type, VariableSpace,
+    Frame, Instr, Kernel, LabelId, Loc, Operand, PtxError, RegisterId, Statement, Type,
+    VariableSpace,
 };
 
 /// Bounds for hostile input: nesting of scopes and operands, and the number of forward branches.
@@ -37,6 +38,8 @@ pub(super) struct Body<'a> {
     file: Option<u32>,
     /// For lines of inlined functions, the call in the kernel's file when they were last named.
     calls: HashMap<(u32, u32), (u32, u32)>,
+    /// The function that the kernel itself calls, for each line of an inlined function.
+    frames: HashMap<(u32, u32), Frame>,
 }
 
 impl<'a> Body<'a> {
@@ -50,6 +53,7 @@ impl<'a> Body<'a> {
             loc: None,
             file: None,
             calls: HashMap::new(),
+            frames: HashMap::new(),
         }
     }
     /// The current line of the source.
@@ -198,11 +202,11 @@ impl<'a> Parser<'a> {
             ".param" => self.local_variable(body, VariableSpace::Local),
             ".loc" => {
                 let (file, line, _column) = (self.small()?, self.small()?, self.small()?);
-                let mut inlined_at = None;
+                let (mut inlined_at, mut function) = (None, None);
                 while self.eat(',') {
                     match self.word()? {
                         "function_name" => {
-                            self.next()?;
+                            function = string_number(self.next()?);
                             if self.eat('+') {
                                 self.next()?;
                             }
@@ -217,6 +221,7 @@ impl<'a> Parser<'a> {
                 // A call within an inlined function names a line inside that function: follow it outwards to the
                 // kernel's file.
                 let caller = inlined_at.map(|(file, _)| file);
+                let mut callee = None;
                 match inlined_at {
                     None => body.file = body.file.or(Some(file)),
                     Some(at) => {
@@ -228,12 +233,23 @@ impl<'a> Parser<'a> {
                         };
                         body.calls.insert((file, line), call);
                         inlined_at = Some(call);
+                        let frame = match body.frames.get(&at) {
+                            Some(outer) => *outer,
+                            None => Frame {
+                                at: (file, line),
+                                function,
+                                call: at,
+                            },
+                        };
+                        body.frames.insert((file, line), frame);
+                        callee = Some(frame);
                     }
                 }
                 body.loc = Some(Loc {
                     file,
                     line,
                     inlined_at,
+                    callee,
                     caller,
                 });
                 Ok(())

@@ -7,12 +7,13 @@
 use emulator::{
     Counters, FactorFormat, Instruction, InstructionKind, MatrixProduct, Number, Space,
 };
-use harness::{Launched, lines, thousands};
+use harness::{Launched, thousands};
 use serde::Deserialize;
 
 use super::judge::Judged;
 use super::launches::LaunchResults;
 use super::plan::PlannedLaunch;
+use super::quote;
 use super::rubric::AssignmentKind;
 
 /// Bounds on one effect, for each launch.
@@ -308,13 +309,7 @@ impl<'a, 'b> Spent<'a, 'b> {
 
 /// The launch, and the instruction and line with the largest share.
 fn at(all: &LaunchResults, launch: &PlannedLaunch, instruction: &Instruction) -> String {
-    let source = all.trial(launch).source();
-    let line = lines::line_of(source, instruction).unwrap_or_default();
-    let code = source.text.as_deref().unwrap_or_default();
-    let code = code.lines().nth((line as usize).saturating_sub(1));
-    format!(
-        "\n  most of them by {} in line {line}: {}",
-        instruction.opcode,
-        code.unwrap_or_default().trim()
-    )
+    let quoted = quote::line(all.trial(launch).source(), instruction);
+    let quoted = quoted.map_or(String::new(), |quoted| format!(" in {quoted}"));
+    format!("\n  most of them by {}{quoted}", instruction.opcode)
 }
