@@ -12,6 +12,7 @@ use serde::Deserialize;
 
 use super::judge::Judged;
 use super::launches::LaunchResults;
+use super::mechanism::stores_globally;
 use super::plan::PlannedLaunch;
 use super::quote;
 use super::rubric::AssignmentKind;
@@ -39,6 +40,8 @@ pub enum Effect {
     AsyncCopies,
     /// Bytes of tiles that TMA copies to or from shared memory.
     TensorCopies,
+    /// Bytes that bulk copies store in global memory, tiles included.
+    BulkStores,
     /// Bytes loaded from shared memory to registers, except by `ldmatrix`. `wmma.load` counts: it computes the lanes' addresses.
     SharedToRegisters,
     /// The sum of [`Effect::SharedToRegisters`] and [`Effect::MatrixLoads`].
@@ -95,6 +98,7 @@ impl Effect {
             Self::RegistersToGlobal => "bytes from registers to global memory",
             Self::AsyncCopies => "bytes by cp.async",
             Self::TensorCopies => "bytes by TMA",
+            Self::BulkStores => "bytes stored by TMA",
             Self::SharedToRegisters => "bytes from shared memory by ordinary loads",
             Self::SharedLoads => "bytes from shared memory into registers",
             Self::MatrixLoads => "bytes by ldmatrix",
@@ -147,6 +151,10 @@ impl Effect {
             // Counted for both memories.
             Self::AsyncCopies => of(matches!(kind, Kind::AsyncCopy { .. }), bytes / 2.0),
             Self::TensorCopies => of(matches!(kind, Kind::BulkCopy { tensor: true }), bytes),
+            Self::BulkStores => of(
+                matches!(kind, Kind::BulkCopy { .. }) && stores_globally(instruction),
+                bytes,
+            ),
             Self::SharedToRegisters => of(
                 (loads || instruction.opcode.starts_with("wmma.load")) && shared,
                 bytes,

@@ -153,7 +153,9 @@ fn traffic<'a>(measure: &Measure, all: &LaunchResults<'a>, judged: &mut Judged<'
             .iter()
             .zip(&one.run.counters);
         let sectors = |stored: bool| -> u64 {
-            let of = counted.clone().filter(|(of, _)| stores(of) == stored);
+            let of = counted
+                .clone()
+                .filter(|(of, _)| stores_globally(of) == stored);
             of.map(|(_, counters)| counters.global_sectors * SECTOR)
                 .sum()
         };
@@ -228,7 +230,7 @@ fn by_measure<'a>(
 }
 
 /// Whether the instruction writes to global memory, given that it accesses it.
-fn stores(instruction: &Instruction) -> bool {
+pub fn stores_globally(instruction: &Instruction) -> bool {
     match instruction.kind {
         InstructionKind::Atomic { .. } => true,
         // The destination's state space comes first.
@@ -265,7 +267,7 @@ fn by_line(
     let counted = trial.instructions().iter().zip(&one.run.counters);
     for (index, (instruction, counters)) in counted.enumerate() {
         let stored = measure.what == What::GlobalStores;
-        if is_global && stored != stores(instruction) {
+        if is_global && stored != stores_globally(instruction) {
             continue;
         }
         let (done, ideal) = done_and_ideal(is_global, counters);

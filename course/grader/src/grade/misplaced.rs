@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use harness::Launched;
 
-use super::diagnosis::Cause;
+use super::diagnosis::{Cause, CauseKind};
 use super::pattern;
 use super::rubric::{AssignmentKind, TileVariant};
 
@@ -180,7 +180,7 @@ fn exchanged(product: &Product, wrong: &[(usize, usize)]) -> Option<Cause> {
                 "which term of the address distinguishes these two elements, where they are written and where they are read?".into()
             }
         },
-        mistake: "exchanged-indices",
+        kind: CauseKind::Other("exchanged-indices"),
     })
 }
 
@@ -241,7 +241,7 @@ fn overwritten(product: &Product) -> Option<Cause> {
              is empty; its own value was overwritten"
         ),
         hint: "which term of the address distinguishes these two elements: is it missing, or too small?".into(),
-        mistake: "two-in-one-place",
+        kind: CauseKind::Other("two-in-one-place"),
     })
 }
 
@@ -265,7 +265,7 @@ fn another_tile(product: &Product, tile: &TileVariant) -> Option<Cause> {
         hint: "for the block of this tile: at which row of A and at which column of B does it begin to copy, and at which row and column \
                of C does it store?"
             .into(),
-        mistake: "exchanged-indices",
+        kind: CauseKind::Other("exchanged-indices"),
     })
 }
 
@@ -293,7 +293,7 @@ fn within_rows(product: &Product, wrong: &[(usize, usize)]) -> Option<Cause> {
             "{name}[{row}][{column}] holds what belongs to {name}[{row}][{other}]: rows have their own elements, in another order"
         ),
         hint: "do the code that writes the tile and the code that reads it compute the same place for an element?".into(),
-        mistake: "swizzle-on-one-side",
+        kind: CauseKind::Other("swizzle-on-one-side"),
     })
 }
 
@@ -348,7 +348,7 @@ fn steps(product: &Product, wrong: &[(usize, usize)], bk: u32) -> Option<Cause> 
             hint: "which stage is multiplied in this step, which tile is in it by then, and which of the two is a step too early or too \
                    late?"
                 .into(),
-            mistake: "missing-step",
+            kind: CauseKind::Other("missing-step"),
         });
     } else if let Some(last) = (1..k.div_ceil(UNIT)).find(|units| agree(&sum(k - units * UNIT..k)))
     {
@@ -367,7 +367,7 @@ fn steps(product: &Product, wrong: &[(usize, usize)], bk: u32) -> Option<Cause> 
         what,
         hint: "what are the bounds of each loop over k, and is every product added to the sum?"
             .into(),
-        mistake: "missing-step",
+        kind: CauseKind::Other("missing-step"),
     })
 }
 

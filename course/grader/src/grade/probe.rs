@@ -2,7 +2,7 @@
 //! matrix for A or B, C should be the other matrix, and shows which element ended up where.
 use harness::{Launched, Size, Trial, TrialLaunch, Values};
 
-use super::diagnosis::Cause;
+use super::diagnosis::{Cause, CauseKind};
 use super::labels::{Element, Labels};
 
 /// The hint if a factor belongs to another k.
@@ -137,7 +137,7 @@ fn cause(found: &Found, what: &str, hint: &str) -> Cause {
     Cause {
         what: format!("C[{}][{}] {what}", found.row, found.column),
         hint: hint.into(),
-        mistake: "wrong-factors",
+        kind: CauseKind::Factors,
     }
 }
 
