@@ -216,6 +216,36 @@ fn findings_name_the_inlined_function_and_its_line() {
     }
 }
 
+/// As ptxas does. Taken for the instruction that it resembles, a misspelt barrier would be one that the hardware never executes.
+#[test]
+fn misspelt_suffixes_are_refused() {
+    for text in [
+        "bar.snyc 0;",
+        "bar.arive 1, 32;",
+        "barrier.snyc 0;",
+        "bar.warp.snyc -1;",
+        "membar.gpu.foo;",
+        "fence.acq_rell.gpu;",
+        "griddepcontrol.weit;",
+        "elect.snyc _|%p1, -1;",
+        "redux.sync.foo.add.u32 %r3, %r1, -1;",
+        "activemask.foo %r3;",
+        "nanosleep.foo 5;",
+        "trap.foo;",
+    ] {
+        let opcode = text
+            .split(' ')
+            .next()
+            .unwrap_or_default()
+            .trim_end_matches(';');
+        let error = lower(&module("", text)).expect_err(text).to_string();
+        assert!(
+            error.contains(&format!("the emulator cannot execute `{opcode}")),
+            "{error}"
+        );
+    }
+}
+
 #[test]
 fn instructions_that_a_version_or_target_lacks_are_refused() {
     let at = |version: &str, target: &str, line: &str| {
