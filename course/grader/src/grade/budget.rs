@@ -315,8 +315,8 @@ impl<'a, 'b> Spent<'a, 'b> {
     }
 }
 
-/// The launch, and the instruction and line with the largest share.
-fn at(all: &LaunchResults, launch: &PlannedLaunch, instruction: &Instruction) -> String {
+/// The instruction and line with the largest share.
+pub fn at(all: &LaunchResults, launch: &PlannedLaunch, instruction: &Instruction) -> String {
     let quoted = quote::line(all.trial(launch).source(), instruction);
     let quoted = quoted.map_or(String::new(), |quoted| format!(" in {quoted}"));
     format!("\n  most of them by {}{quoted}", instruction.opcode)

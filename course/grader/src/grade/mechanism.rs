@@ -332,6 +332,23 @@ fn at_line(measure: &Measure, is_global: bool, line: u32, cost: LineCost) -> Com
     }
 }
 
+/// The line whose loads take the most wavefronts.
+fn most_wavefronts(all: &LaunchResults, launch: &PlannedLaunch, one: &Launched) -> Option<String> {
+    let source = all.trial(launch).source();
+    let instructions = all.trial(launch).instructions();
+    let mut lines = BTreeMap::new();
+    for (of, counters) in instructions.iter().zip(&one.run.counters) {
+        if of.kind.is_load() {
+            let line = lines.entry(quote::innermost(source, of)).or_insert((0, of));
+            line.0 += counters.shared.wavefronts;
+        }
+    }
+    let (_, most) = lines
+        .into_values()
+        .max_by_key(|(wavefronts, _)| *wavefronts)?;
+    Some(budget::at(all, launch, most))
+}
+
 /// Wavefronts of shared loads, relative to those that hold the multiplied elements and C's tiles. The elements that a step
 /// multiplies are known from launches whose inputs identify elements, and are the same in every launch with this tile.
 fn operand_traffic<'a>(measure: &Measure, all: &LaunchResults<'a>, judged: &mut Judged<'a>) {
@@ -383,7 +400,11 @@ fn operand_traffic<'a>(measure: &Measure, all: &LaunchResults<'a>, judged: &mut 
         let words = format!(
             "loads from shared memory take {times:.2} times the wavefronts that the multiplied elements fill"
         );
+        let before = judged.complaints.len();
         judged.measured(measure, all, launch, (times, words), "shared-traffic");
+        if let Some(complaint) = judged.complaints.get_mut(before).filter(|_| !launch.closed) {
+            complaint.what += &most_wavefronts(all, launch, one).unwrap_or_default();
+        }
     }
 }
 

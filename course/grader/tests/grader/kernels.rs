@@ -392,6 +392,22 @@ fn lines_of_inlined_functions_and_mbarriers_are_named() {
     assert!(text.contains(named), "{text}");
 }
 
+/// Wavefronts that no conflict explains have a line, too.
+#[test]
+fn the_line_of_most_wavefronts_is_named() {
+    if !has_nvrtc() {
+        return;
+    }
+    let all = Mutations::of(&swizzle()).mutation;
+    let one = all
+        .iter()
+        .find(|one| one.name == "reads_the_same_rows_again")
+        .expect("a mutation");
+    let text = graded(&grader(&swizzle(), None), &swizzle(), &one.text(&swizzle())).text("book");
+    let most = "the multiplied elements fill\n  most of them by ldmatrix";
+    assert!(text.contains(most) && text.contains(" in line "), "{text}");
+}
+
 /// Only the launch bounds of the kernel that is launched count.
 #[test]
 fn launch_bounds_of_another_kernel_do_not_count() {
