@@ -244,6 +244,9 @@ fn first_of(all: &[MatrixFactors], of: &MatrixFactors, labels: &Labels) -> [Opti
     ['A', 'B'].map(|name| Operand::of(first, labels, name).first())
 }
 
+/// Row and column where an operand of A begins, and where one of B does.
+type Starts = ((u32, u32), (u32, u32));
+
 /// Where the first products of a warp begin, by block: with exchanged coordinates, blocks of several columns of C multiply the same
 /// columns of B in several k, and likewise for A. Returns what the operand begins with in these factors, and what it should.
 fn turned_at_once(
@@ -265,9 +268,8 @@ fn turned_at_once(
     }
     let ((row, of_a), (of_b, column)) = starts(of)?;
     let all: Vec<_> = firsts.into_values().filter_map(starts).collect();
-    let is_same = |number: fn(&((u32, u32), (u32, u32))) -> u32| {
-        all.windows(2).all(|two| number(&two[0]) == number(&two[1]))
-    };
+    let is_same =
+        |number: fn(&Starts) -> u32| all.windows(2).all(|two| number(&two[0]) == number(&two[1]));
     let (same_row, same_column) = (is_same(|at| at.0.0), is_same(|at| at.1.1));
     let (same_a, same_b) = (is_same(|at| at.0.1), is_same(|at| at.1.0));
     let (held, wanted) = match (same_a, same_b) {
