@@ -72,7 +72,7 @@ pub struct Instruction {
     /// The line of the inlined function that it came from, if any.
     pub inlined_from: Option<SourceLine>,
     /// The function that the kernel calls and whose code this is, if the compiler has inlined it.
-    pub callee: Option<Callee>,
+    pub callee: Option<Arc<Callee>>,
     /// Whether it was inlined into a function of NVIDIA's own headers, so that the kernel's author cannot change it.
     pub in_library: bool,
     /// Whether it is in a function of CUB that was called by another one of CUB.

@@ -9,6 +9,8 @@ pub use kind::{
 };
 pub(crate) use merge::Findings;
 
+use std::sync::Arc;
+
 use crate::Space;
 use crate::program::{Callee, SourceLine};
 
@@ -26,7 +28,7 @@ pub struct Location {
     /// Line of the CUDA source: usually of the call, if the instruction is in an inlined function.
     pub source: Option<SourceLine>,
     /// The inlined function, its line, and that of the call.
-    pub callee: Option<Callee>,
+    pub callee: Option<Arc<Callee>>,
     /// For a `wgmma`, which four warps execute together: the warp that issued it.
     pub warpgroup_warp: Option<u32>,
 }

@@ -1,4 +1,6 @@
 //! The source lines of an instruction, and whether they belong to a library.
+use std::sync::Arc;
+
 use crate::program::{Callee, SourceLine};
 use crate::ptx::{Instr, Parsed};
 
@@ -18,13 +20,13 @@ pub(super) fn source_lines(
 }
 
 /// The function that the kernel calls there, and the line in it.
-pub(super) fn callee(module: &Parsed, instr: &Instr) -> Option<Callee> {
+pub(super) fn callee(module: &Parsed, instr: &Instr) -> Option<Arc<Callee>> {
     let frame = instr.loc?.callee?;
-    Some(Callee {
+    Some(Arc::new(Callee {
         function: module.inlined_functions.get(&frame.function?)?.clone(),
         line: source_line(module, frame.at.0, frame.at.1)?,
         call: source_line(module, frame.call.0, frame.call.1)?,
-    })
+    }))
 }
 
 fn source_line(module: &Parsed, file: u32, line: u32) -> Option<SourceLine> {
