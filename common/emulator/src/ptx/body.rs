@@ -36,10 +36,8 @@ pub(super) struct Body<'a> {
     loc: Option<Loc>,
     /// The file of the kernel itself.
     file: Option<u32>,
-    /// For lines of inlined functions, the call in the kernel's file when they were last named.
-    calls: HashMap<(u32, u32), (u32, u32)>,
-    /// The function that the kernel itself calls, for each line of an inlined function.
-    frames: HashMap<(u32, u32), Frame>,
+    /// For lines of inlined functions, the call in the kernel's file when they were last named, and the kernel's own call.
+    calls: HashMap<(u32, u32), ((u32, u32), Frame)>,
 }
 
 impl<'a> Body<'a> {
@@ -53,7 +51,6 @@ impl<'a> Body<'a> {
             loc: None,
             file: None,
             calls: HashMap::new(),
-            frames: HashMap::new(),
         }
     }
     /// The current line of the source.
@@ -225,23 +222,23 @@ impl<'a> Parser<'a> {
                 match inlined_at {
                     None => body.file = body.file.or(Some(file)),
                     Some(at) => {
+                        let known = body.calls.get(&at).copied();
                         let before = body.loc.filter(|loc| at == (loc.file, loc.line));
                         let call = match before.and_then(|before| before.inlined_at) {
                             Some(outer) => outer,
                             None if body.file == Some(at.0) => at,
-                            None => *body.calls.get(&at).unwrap_or(&at),
+                            None => known.map_or(at, |(call, _)| call),
                         };
-                        body.calls.insert((file, line), call);
                         inlined_at = Some(call);
-                        let frame = match body.frames.get(&at) {
-                            Some(outer) => *outer,
+                        let frame = match known {
+                            Some((_, outer)) => outer,
                             None => Frame {
                                 at: (file, line),
                                 function,
                                 call: at,
                             },
                         };
-                        body.frames.insert((file, line), frame);
+                        body.calls.insert((file, line), (call, frame));
                         callee = Some(frame);
                     }
                 }
