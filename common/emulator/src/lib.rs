@@ -62,8 +62,8 @@ pub use decimal::parse_f64;
 pub use demand::Demand;
 pub use exec::MbarrierModel;
 pub use finding::{
-    AccessKind, Conflict, Finding, FindingKind, Location, MemoryAccess, Severity, Synchronization,
-    UndefinedUse,
+    AccessKind, Conflict, Finding, FindingKind, Location, MbarrierMisuse, MemoryAccess, Severity,
+    Synchronization, UndefinedUse, WaitingThreads, WaitsAt, WgmmaOrder,
 };
 pub use instruction_kind::{
     Base, FactorFormat, Fence, InstructionKind, MatrixProduct, Number, Space, SumFormat, Transfer,
@@ -71,7 +71,7 @@ pub use instruction_kind::{
 pub use launch::{KernelArg, LaunchConfig, LaunchReport, Limits, Options, Printed, Progress, Simd};
 pub use lower::SHARED_BASE;
 pub use observed::{CopyLead, MatrixFactors};
-pub use program::{Instruction, Param, ParamKind, SourceLine};
+pub use program::{Callee, Instruction, Param, ParamKind, SourceLine};
 pub use ptx::{Ptx, PtxError};
 pub use snapshot::{
     Landed, Operand, OperandSnapshot, SharedSnapshot, Snapshot, SnapshotRequest, StepSnapshot,

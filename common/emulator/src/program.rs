@@ -71,10 +71,23 @@ pub struct Instruction {
     pub source: Option<SourceLine>,
     /// The line of the inlined function that it came from, if any.
     pub inlined_from: Option<SourceLine>,
+    /// The function that the kernel calls and whose code this is, if the compiler has inlined it.
+    pub callee: Option<Arc<Callee>>,
     /// Whether it was inlined into a function of NVIDIA's own headers, so that the kernel's author cannot change it.
     pub in_library: bool,
     /// Whether it is in a function of CUB that was called by another one of CUB.
     pub(crate) in_cub: bool,
+}
+
+/// A line of an inlined function that the kernel calls.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Callee {
+    /// Its name in the source, or "a lambda".
+    pub function: Arc<str>,
+    /// The line: of the instruction, or of a further call that leads to it.
+    pub line: SourceLine,
+    /// The line of the kernel that calls it.
+    pub call: SourceLine,
 }
 
 /// A kernel ready to run.
@@ -184,11 +197,11 @@ pub(crate) enum Flow {
 
 impl Program {
     /// The variable in shared memory that holds an address, and the offset in it.
-    pub(crate) fn shared_symbol(&self, address: u64) -> Option<(&str, u64)> {
+    pub(crate) fn shared_symbol(&self, address: u64) -> Option<(&Symbol, u64)> {
         self.symbols.iter().find_map(|symbol| {
             let offset = address.checked_sub(symbol.start.into())?;
             let inside = symbol.bytes.is_none_or(|bytes| offset < bytes.into());
-            inside.then_some((&symbol.name[..], offset))
+            inside.then_some((symbol, offset))
         })
     }
 
@@ -201,6 +214,8 @@ impl Program {
             instruction: 0,
             ptx_line: first.map_or(0, |first| first.ptx_line),
             source: first.and_then(|first| first.source.clone()),
+            callee: None,
+            warpgroup_warp: None,
         }
     }
 }

@@ -247,6 +247,9 @@ pub enum Error {
     /// The same, for a kernel that is not a rung's.
     #[error("no prediction for {0}: {1}")]
     NotPredicted(String, String),
+    /// The same, because of an indirect call or branch.
+    #[error("no prediction for {0}: {1}")]
+    IndirectCall(String, String),
     /// The assembler by which clocks are compared was not found.
     #[error("{0}")]
     NoAssembler(String),

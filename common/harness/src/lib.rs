@@ -87,7 +87,7 @@ pub use report::{memory, predicted, print, section};
 pub use rung::{KernelFile, Rung, Switch};
 pub use sanitize::{Remark, text as findings};
 pub use settings::{KernelChoice, Settings};
-pub use source::machine_code::text_by as machine_code_by;
+pub use source::machine_code::{IGNORES_SETMAXNREG, text_by as machine_code_by};
 pub use source::{Origin, Source, compile_text, name_in_ptx, prepared};
 pub use spec::{LaunchSpec, TensorBox};
 pub use step_through::StepThrough;

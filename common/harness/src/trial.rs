@@ -189,7 +189,7 @@ impl Trial {
     /// whole launch.
     ///
     /// # Errors
-    /// As for [`Self::launch`]; [`Error::NotPredicted`] if these CTAs fail without the others, or the machine code does
+    /// As for [`Self::launch`]; [`Error::IndirectCall`] if the machine code has one, [`Error::NotPredicted`] if these CTAs fail without the others, or the machine code does
     /// not fit.
     pub fn time(&self, on: &TrialLaunch, launched: &Launched) -> Result<TimedLaunch> {
         let mut host = self.host.borrow_mut();
@@ -212,8 +212,12 @@ impl Trial {
         host.trace_only(None);
         let (prediction, finished) = timed?;
         // List-scheduled PTX is less exact, but these predictions are compared with each other.
-        if let Some(why) = prediction.listed {
-            return Err(Error::NotPredicted(on.size.to_string(), why));
+        match prediction.listed {
+            Some(why) if prediction.is_indirect => {
+                return Err(Error::IndirectCall(on.size.to_string(), why));
+            }
+            Some(why) => return Err(no(why)),
+            None => {}
         }
         let report = finished.report.unwrap_or_default();
         let traced: BTreeSet<_> = report.traces.iter().map(|warp| warp.block).collect();

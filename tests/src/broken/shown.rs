@@ -165,10 +165,7 @@ __device__ void wait_for_cluster(unsigned long long* barrier, int parity)
         name: "consumer_by_thread",
         rung: "16_stream_k",
         arguments: &["--tile", "128x256"],
-        edits: &[(
-            "__shfl_sync(~0u, warpgroup - 1, 0)",
-            "warpgroup - 1",
-        )],
+        edits: &[("__shfl_sync(~0u, warpgroup - 1, 0)", "warpgroup - 1")],
         ..BASE
     },
 ];

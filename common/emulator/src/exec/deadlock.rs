@@ -4,13 +4,14 @@ use std::collections::BTreeSet;
 use super::block::Execution;
 use super::cluster::Cluster;
 use super::lanes::ALL;
-use super::mbarrier::Mbarrier;
+use super::mbarrier::{Mbarrier, name};
 use super::profiler::Profiler;
 use super::warp::{Split, State, Warp};
 use super::warpgroup;
-use crate::finding::{Finding, FindingKind};
+use crate::finding::{Finding, FindingKind, MbarrierMisuse, WaitingThreads, WaitsAt};
 use crate::memory::Writes;
 use crate::op::{Code, SyncOp};
+use crate::program::SourceLine;
 
 /// The most lines of a report.
 const LINES: usize = 16;
@@ -28,6 +29,8 @@ struct Waiter {
     rank: u32,
     /// Where: operation, thread, block.
     place: (usize, usize, [u32; 3]),
+    at: WaitsAt,
+    source: Option<SourceLine>,
 }
 
 impl Cluster<'_> {
@@ -88,10 +91,8 @@ impl Cluster<'_> {
 /// Reports a wrong number of bytes at the `expect_tx` that announced them.
 fn report_count(at: u32, barrier: &Mbarrier, cx: &mut Execution<'_>) {
     if let (Some(bytes), Some(site)) = (barrier.difference(), barrier.announced) {
-        let reason = format!(
-            "phase {} of the mbarrier at 0x{at:x}: {bytes}",
-            barrier.phase
-        );
+        let name = name(cx.machine.program, &cx.block.mbarriers, at);
+        let reason = format!("phase {} of the mbarrier {name}: {bytes}", barrier.phase);
         cx.report(FindingKind::TransactionCount(reason), site);
     }
 }
@@ -105,12 +106,16 @@ fn report_mbarrier(at: u32, cx: &mut Execution<'_>) {
         report_count(at, &barrier, cx);
     }
     if let Some((phase, Some(site))) = barrier.overrun {
+        let name = name(cx.machine.program, &cx.block.mbarriers, at);
         let reason = format!(
-            "phase overrun: this ended phase {phase} of the mbarrier at 0x{at:x} before any wait had observed the end of phase \
+            "phase overrun: this ended phase {phase} of the mbarrier {name} before any wait had observed the end of phase \
              {}: more arrivals than its mbarrier.init counts, or no thread waits in between",
             phase - 1
         );
-        cx.report(FindingKind::InvalidMbarrier(reason), site);
+        cx.report(
+            FindingKind::InvalidMbarrier(MbarrierMisuse::Overrun, reason),
+            site,
+        );
     }
 }
 
@@ -135,7 +140,18 @@ impl Waiter {
             None => format!("PTX line {}", described.ptx_line),
         };
         let [x, y, z] = cx.block.index;
+        let at = match split.state {
+            State::Barrier(_) => WaitsAt::Barrier,
+            State::Mbarrier(..) => WaitsAt::Mbarrier,
+            State::Ready
+            | State::Warp(_)
+            | State::WholeWarp
+            | State::Warpgroup(_)
+            | State::Cluster
+            | State::Registers(_) => WaitsAt::Other,
+        };
         Self {
+            at,
             block: match cx.machine.ranks() {
                 1 => String::new(),
                 _ => format!("block ({x},{y},{z}) "),
@@ -155,6 +171,7 @@ impl Waiter {
             what: what(warp, split, &place, cx),
             rank: rank(warp, split, cx),
             place: (op, thread, cx.block.index),
+            source: described.source,
         }
     }
 
@@ -201,7 +218,7 @@ fn what(warp: &Warp, split: &Split, place: &str, cx: &Execution<'_>) -> String {
         ),
         State::Mbarrier(..) => match &cx.machine.program.ops[split.pc as usize].code {
             Code::Sync(SyncOp::MbarrierWait(wait)) => {
-                format!("at {} at {place}", warp.waits_for(wait, split, cx))
+                format!("at {place} for {}", warp.waits_for(wait, split, cx))
             }
             _ => format!("at {place}"),
         },
@@ -215,7 +232,7 @@ fn what(warp: &Warp, split: &Split, place: &str, cx: &Execution<'_>) -> String {
 }
 
 /// A line for each waiter, or for neighboring warps that wait for the same thing.
-fn lines(waiters: &[Waiter]) -> Vec<String> {
+fn lines(waiters: &[Waiter]) -> Vec<WaitingThreads> {
     let mut lines = Vec::new();
     let mut rest = waiters;
     while let Some((first, _)) = rest.split_first() {
@@ -230,13 +247,21 @@ fn lines(waiters: &[Waiter]) -> Vec<String> {
             (ALL, _) => (format!("warps {} to {last}", first.warp), ""),
             (lanes, _) => (format!("warp {} lanes 0x{lanes:08x}", first.warp), "s"),
         };
-        lines.push(format!("{block}{who} {}{s} {what}", first.verb));
+        lines.push(WaitingThreads {
+            at: first.at,
+            source: first.source.clone(),
+            text: format!("{block}{who} {}{s} {what}", first.verb),
+        });
         rest = &rest[same..];
     }
     let more = lines.len().saturating_sub(LINES);
     lines.truncate(LINES);
     if more > 0 {
-        lines.push(format!("and {more} more"));
+        lines.push(WaitingThreads {
+            at: WaitsAt::Other,
+            source: None,
+            text: format!("and {more} more"),
+        });
     }
     lines
 }

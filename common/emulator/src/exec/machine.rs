@@ -3,10 +3,12 @@ use super::global_check::PreviousGrid;
 use super::grid::Request;
 use super::load::extend;
 use super::validate_launch::Validated;
+use crate::banks::LANES;
 use crate::finding::Location;
 use crate::launch::{LaunchConfig, Options, Simd};
 use crate::lower::SHARED_BASE;
 use crate::memory::Memory;
+use crate::op::{Code, MatrixOp, WgmmaOp};
 use crate::program::{Fixed, Program, Special};
 use crate::shadow::Site;
 
@@ -207,16 +209,30 @@ impl Machine<'_> {
         self.location(site.op, self.thread_of(site.warp, site.lane), block)
     }
 
+    /// A warp of the cluster, by its number in its block.
+    pub fn warp_name(&self, warp: usize) -> String {
+        match (self.ranks(), warp / self.warps) {
+            (1, _) => format!("warp {warp}"),
+            (_, block) => format!("warp {} of block {block}", warp % self.warps),
+        }
+    }
+
     /// A thread and the operation it was at, for a finding.
     pub fn location(&self, op: usize, thread: usize, block: [u32; 3]) -> Location {
         let instruction = self.program.ops[op].instruction as usize;
         let described = &self.program.instructions[instruction];
+        let is_wgmma = matches!(
+            self.program.ops[op].code,
+            Code::Matrix(MatrixOp::Wgmma(WgmmaOp::Mma(_)))
+        );
         Location {
             thread: self.thread_index(thread),
             block,
             instruction,
             ptx_line: described.ptx_line,
             source: described.source.clone(),
+            callee: described.callee.clone(),
+            warpgroup_warp: is_wgmma.then_some((thread / LANES) as u32),
         }
     }
 }

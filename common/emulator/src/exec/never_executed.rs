@@ -65,6 +65,8 @@ fn location(instruction: &Instruction, index: usize) -> Location {
         instruction: index,
         ptx_line: instruction.ptx_line,
         source: instruction.source.clone(),
+        callee: instruction.callee.clone(),
+        warpgroup_warp: None,
     }
 }
 

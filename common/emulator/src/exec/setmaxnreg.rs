@@ -40,6 +40,12 @@ impl Registers {
         }
     }
 
+    /// The registers that a warp owns, if it has executed a `setmaxnreg` that ptxas does not ignore.
+    pub fn set(&self, warp: usize) -> Option<u32> {
+        let executed = self.executed.get(warp)?.0 > 0;
+        self.warps.get(warp).copied().filter(|_| executed)
+    }
+
     /// Describes the pool for a report.
     pub fn describe(&self, warp: usize) -> String {
         format!(

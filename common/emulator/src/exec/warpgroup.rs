@@ -5,7 +5,7 @@ use super::block::Execution;
 use super::machine::Machine;
 use super::warp::Warp;
 use crate::MatrixProduct;
-use crate::finding::{Finding, FindingKind};
+use crate::finding::{Finding, FindingKind, WgmmaOrder};
 use crate::tensor::{Columns, Rows};
 
 /// Warps of a warpgroup: they are contiguous, and the number of the first is a multiple of 4.
@@ -135,7 +135,7 @@ pub(super) fn report_unfinished(cx: &mut Execution<'_>) {
             };
             let thread = 32 * (number * WARPS + warp);
             let place = cx.machine.location(issued.op, thread, cx.block.index);
-            let kind = FindingKind::UnorderedWgmma(reason.into());
+            let kind = FindingKind::UnorderedWgmma(WgmmaOrder::Wait, reason.into());
             let finding = Finding::new(kind, place);
             cx.block.findings.add(Finding { step, ..finding });
         }

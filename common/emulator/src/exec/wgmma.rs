@@ -11,7 +11,7 @@ use super::warp::Warp;
 use super::warpgroup::{Descriptors, Issued, Operands, Unordered, WARPS};
 use crate::banks::LANES;
 use crate::descriptor::{Descriptor, K, UNIT};
-use crate::finding::FindingKind;
+use crate::finding::{FindingKind, WgmmaOrder};
 use crate::happens_before::Engine;
 use crate::lower::SHARED_BASE;
 use crate::op::{Code, MatrixOp, Wgmma, WgmmaA, WgmmaOp};
@@ -169,24 +169,43 @@ impl Warp {
         self.check_operand_order(wgmma, &descriptors, (at, pc), cx);
         self.note_product(cx);
         let a = wgmma.a_registers();
-        let reason = match self.matrices.take(at, pc, (&wgmma.d, wgmma.product), a) {
+        // What else is in registers is known only to ptxas.
+        let needed = wgmma.d.len() + a.len();
+        let owned = cx.block.registers.set(self.index);
+        if let Some(owned) = owned.filter(|owned| needed > *owned as usize) {
+            let reason = format!(
+                "accumulators and A of this wgmma take {needed} registers, and the warp owns {owned} a thread: ptxas ignores \
+                 every setmaxnreg of the kernel"
+            );
+            self.report(FindingKind::TooFewRegisters(reason), pc as u32, ALL, cx);
+        }
+        use WgmmaOrder::{Fence, Wait};
+        let (missing, reason) = match self.matrices.take(at, pc, (&wgmma.d, wgmma.product), a) {
             None => return Ok(()),
-            Some(Unordered::Fence) => {
+            Some(Unordered::Fence) => (
+                Fence,
                 "wgmma.fence is missing: its registers were accessed since the last one, \
                  or there was none"
-                    .to_string()
-            }
-            Some(Unordered::Shape(before)) => format!(
-                "wgmma.fence is missing: its accumulators were those of an m64n{}k{} before, and only \
-                 accumulators of the same shape are ordered without it",
-                before.n, before.k
+                    .to_string(),
             ),
-            Some(Unordered::InFlight(op)) => format!(
-                "its A is in registers that the wgmma at {} writes: wgmma.wait_group is missing",
-                cx.machine.location(op, 0, [0; 3]).at()
+            Some(Unordered::Shape(before)) => (
+                Fence,
+                format!(
+                    "wgmma.fence is missing: its accumulators were those of an m64n{}k{} before, and only \
+                     accumulators of the same shape are ordered without it",
+                    before.n, before.k
+                ),
+            ),
+            Some(Unordered::InFlight(op)) => (
+                Wait,
+                format!(
+                    "its A is in registers that the wgmma at {} writes: wgmma.wait_group is missing",
+                    cx.machine.location(op, 0, [0; 3]).at()
+                ),
             ),
         };
-        self.report(FindingKind::UnorderedWgmma(reason), pc as u32, ALL, cx);
+        let kind = FindingKind::UnorderedWgmma(missing, reason);
+        self.report(kind, pc as u32, ALL, cx);
         Ok(())
     }
 
@@ -428,7 +447,8 @@ impl Warp {
                 if writes { "this writes" } else { "this reads" },
                 cx.machine.location(op, 0, [0; 3]).at()
             );
-            self.report(FindingKind::UnorderedWgmma(reason), pc, active, cx);
+            let kind = FindingKind::UnorderedWgmma(WgmmaOrder::Wait, reason);
+            self.report(kind, pc, active, cx);
         }
     }
 }

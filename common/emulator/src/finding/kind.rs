@@ -2,7 +2,7 @@
 use super::{Location, Severity};
 use crate::Space;
 use crate::launch::Options;
-use crate::program::Instruction;
+use crate::program::{Instruction, SourceLine};
 
 /// Read, write or both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -83,6 +83,54 @@ pub struct Conflict {
     pub is_later: bool,
 }
 
+/// Threads that wait while no warp can make progress.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WaitingThreads {
+    /// What they wait at.
+    pub at: WaitsAt,
+    /// The line where they wait.
+    pub source: Option<SourceLine>,
+    /// Which threads, and what they wait for, in words.
+    pub text: String,
+}
+
+/// What threads wait at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WaitsAt {
+    /// `bar.sync`.
+    Barrier,
+    /// An mbarrier.
+    Mbarrier,
+    /// Anything else, such as other lanes, registers or a value in memory.
+    Other,
+}
+
+/// How an mbarrier is used wrongly.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MbarrierMisuse {
+    /// It is not initialized.
+    Absent,
+    /// It is initialized again.
+    Present,
+    /// An arrival in a phase that waits for bytes only.
+    EarlyArrival,
+    /// More arrivals than a phase counts.
+    Overrun,
+    /// Something else has been stored in its bytes.
+    Overwritten,
+    /// Any other, such as a count that it does not take.
+    Other,
+}
+
+/// What is missing between a `wgmma` and an access to its registers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WgmmaOrder {
+    /// `wgmma.fence` before it.
+    Fence,
+    /// `wgmma.wait_group` after it.
+    Wait,
+}
+
 /// What can be wrong. A `String` gives the details in words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FindingKind {
@@ -122,7 +170,7 @@ pub enum FindingKind {
     InvalidBarrier(String),
     /// An mbarrier instruction at an address without an mbarrier, or with counts out of range (PTX
     /// ISA, "mbarrier").
-    InvalidMbarrier(String),
+    InvalidMbarrier(MbarrierMisuse, String),
     /// `mbarrier.try_wait` may return false when its time limit expires; the thread ignored that and continued to this
     /// access (PTX ISA, "mbarrier.try_wait").
     UnheededWait {
@@ -139,7 +187,7 @@ pub enum FindingKind {
     InvalidBulkCopy(String),
     /// The block has exited while a bulk copy may still read or write its shared memory: which copy no thread waited
     /// for.
-    UnfinishedCopy(String),
+    UnfinishedCopy(Space, String),
     /// An access to shared memory of a block of the cluster that has exited, or may have: which block, and which
     /// access.
     ExitedBlock(String),
@@ -149,11 +197,14 @@ pub enum FindingKind {
     InvalidCall(String),
     /// `setmaxnreg` that the block's registers cannot satisfy, or that only some warps of a warpgroup execute.
     InvalidRegisters(String),
+    /// The registers of a `wgmma` are more than `setmaxnreg` has left its warp. ptxas then ignores each `setmaxnreg` of the
+    /// kernel.
+    TooFewRegisters(String),
     /// synccheck: a `wgmma` that no hardware can execute: an invalid descriptor, or not executed by a whole warpgroup.
     InvalidWgmma(String),
     /// synccheck: registers of a `wgmma` are accessed without the fence or wait that orders them, or no
     /// thread waits for it.
-    UnorderedWgmma(String),
+    UnorderedWgmma(WgmmaOrder, String),
     /// The launch leaves values in variables of its module that make the same launch compute something else, or fail,
     /// when it is repeated.
     StateLeft {
@@ -175,7 +226,7 @@ pub enum FindingKind {
     /// No warp can make progress.
     Deadlock {
         /// What each remaining warp waits for.
-        waiting: Vec<String>,
+        waiting: Vec<WaitingThreads>,
     },
     /// The kernel executed `trap`.
     Trap,
@@ -204,17 +255,18 @@ impl FindingKind {
             | FindingKind::UnheededWait { .. }
             | FindingKind::TransactionCount(_)
             | FindingKind::SwizzleMismatch(_)
-            | FindingKind::UnfinishedCopy(_)
+            | FindingKind::UnfinishedCopy(..)
             | FindingKind::ExitedBlock(_)
             | FindingKind::BeforePreviousGrid(_)
             | FindingKind::StateLeft { .. }
             | FindingKind::NeverExecuted { .. }
-            | FindingKind::UnorderedWgmma(_) => false,
+            | FindingKind::TooFewRegisters(_)
+            | FindingKind::UnorderedWgmma(..) => false,
             FindingKind::OutOfBounds { .. }
             | FindingKind::Misaligned(_)
             | FindingKind::DivergentBarrier { .. }
             | FindingKind::InvalidBarrier(_)
-            | FindingKind::InvalidMbarrier(_)
+            | FindingKind::InvalidMbarrier(..)
             | FindingKind::InvalidBulkCopy(_)
             | FindingKind::InvalidCluster(_)
             | FindingKind::InvalidCall(_)
@@ -248,16 +300,17 @@ impl FindingKind {
             | FindingKind::UnheededWait { .. }
             | FindingKind::DivergentBarrier { .. }
             | FindingKind::InvalidBarrier(_)
-            | FindingKind::InvalidMbarrier(_)
+            | FindingKind::InvalidMbarrier(..)
             | FindingKind::TransactionCount(_)
             | FindingKind::SwizzleMismatch(_)
             | FindingKind::InvalidBulkCopy(_)
-            | FindingKind::UnfinishedCopy(_)
+            | FindingKind::UnfinishedCopy(..)
             | FindingKind::InvalidCluster(_)
             | FindingKind::InvalidCall(_)
             | FindingKind::InvalidRegisters(_)
+            | FindingKind::TooFewRegisters(_)
             | FindingKind::InvalidWgmma(_)
-            | FindingKind::UnorderedWgmma(_)
+            | FindingKind::UnorderedWgmma(..)
             | FindingKind::BeforePreviousGrid(_)
             | FindingKind::Deadlock { .. }
             | FindingKind::Trap
@@ -284,17 +337,18 @@ impl FindingKind {
             | FindingKind::UndefinedRegister { .. }
             | FindingKind::DivergentBarrier { .. }
             | FindingKind::InvalidBarrier(_)
-            | FindingKind::InvalidMbarrier(_)
+            | FindingKind::InvalidMbarrier(..)
             | FindingKind::TransactionCount(_)
             | FindingKind::SwizzleMismatch(_)
             | FindingKind::InvalidBulkCopy(_)
-            | FindingKind::UnfinishedCopy(_)
+            | FindingKind::UnfinishedCopy(..)
             | FindingKind::ExitedBlock(_)
             | FindingKind::InvalidCluster(_)
             | FindingKind::InvalidCall(_)
             | FindingKind::InvalidRegisters(_)
+            | FindingKind::TooFewRegisters(_)
             | FindingKind::InvalidWgmma(_)
-            | FindingKind::UnorderedWgmma(_)
+            | FindingKind::UnorderedWgmma(..)
             | FindingKind::StateLeft { .. }
             | FindingKind::NeverExecuted { .. }
             | FindingKind::Deadlock { .. }

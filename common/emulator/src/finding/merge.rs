@@ -6,10 +6,11 @@ use super::{Conflict, Finding, FindingKind, Location};
 use crate::program::SourceLine;
 
 /// Where a reader looks for a mistake: a line of the CUDA source, which an unrolled loop turns into many
-/// instructions, or the instruction if the line is not known.
+/// instructions, with the call if it is in an inlined function; or the instruction if the line is not known.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Spot {
     Line(SourceLine),
+    Inlined(SourceLine, SourceLine),
     Instruction(usize),
 }
 
@@ -63,9 +64,10 @@ impl Location {
     }
 
     fn spot(&self) -> Spot {
-        match &self.source {
-            Some(line) => Spot::Line(line.clone()),
-            None => Spot::Instruction(self.instruction),
+        match (&self.callee, &self.source) {
+            (Some(callee), _) => Spot::Inlined(callee.line.clone(), callee.call.clone()),
+            (None, Some(line)) => Spot::Line(line.clone()),
+            (None, None) => Spot::Instruction(self.instruction),
         }
     }
 }

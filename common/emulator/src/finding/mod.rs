@@ -3,11 +3,16 @@ mod kind;
 mod merge;
 mod text;
 
-pub use kind::{AccessKind, Conflict, FindingKind, MemoryAccess, Synchronization, UndefinedUse};
+pub use kind::{
+    AccessKind, Conflict, FindingKind, MbarrierMisuse, MemoryAccess, Synchronization, UndefinedUse,
+    WaitingThreads, WaitsAt, WgmmaOrder,
+};
 pub(crate) use merge::Findings;
 
+use std::sync::Arc;
+
 use crate::Space;
-use crate::program::SourceLine;
+use crate::program::{Callee, SourceLine};
 
 /// A thread and the instruction it was at.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,8 +25,12 @@ pub struct Location {
     pub instruction: usize,
     /// 1-based line of the PTX.
     pub ptx_line: u32,
-    /// Line of the CUDA source.
+    /// Line of the CUDA source: usually of the call, if the instruction is in an inlined function.
     pub source: Option<SourceLine>,
+    /// The inlined function, its line, and that of the call.
+    pub callee: Option<Arc<Callee>>,
+    /// For a `wgmma`, which four warps execute together: the warp that issued it.
+    pub warpgroup_warp: Option<u32>,
 }
 
 /// One mistake, and where it was first seen.

@@ -72,11 +72,31 @@ impl Location {
 impl fmt::Display for Location {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ([x, y, z], [bx, by, bz]) = (self.thread, self.block);
-        let at = self.at();
-        write!(
-            f,
-            "{at}\n    by thread ({x},{y},{z}) in block ({bx},{by},{bz})"
-        )
+        f.write_str(&self.at())?;
+        if let Some(callee) = &self.callee {
+            write!(f, "\n    in {}", callee.function)?;
+            if self.source.as_ref() != Some(&callee.line) {
+                write!(f, ", at {}", callee.line)?;
+            }
+            if self.source.as_ref() != Some(&callee.call) {
+                write!(f, ", called from {}", callee.call)?;
+            }
+        }
+        match self.warpgroup_warp {
+            None => write!(f, "\n    by thread ({x},{y},{z})")?,
+            Some(warp) => {
+                let first = warp / 4 * 4;
+                write!(
+                    f,
+                    "\n    by the warpgroup of warps {first} to {}",
+                    first + 3
+                )?;
+                if warp != first {
+                    write!(f, " (seen in warp {warp})")?;
+                }
+            }
+        }
+        write!(f, " in block ({bx},{by},{bz})")
     }
 }
 
@@ -165,7 +185,7 @@ impl fmt::Display for Finding {
             FindingKind::InvalidBarrier(why) => {
                 report("Barrier error detected. Invalid arguments", why)
             }
-            FindingKind::InvalidMbarrier(why) => report("Invalid use of an mbarrier", why),
+            FindingKind::InvalidMbarrier(_, why) => report("Invalid use of an mbarrier", why),
             FindingKind::UnheededWait { access } => report(
                 "mbarrier.try_wait without a loop: it may return false before the phase is complete",
                 &format!("the thread then goes on to {}", access.at()),
@@ -175,15 +195,16 @@ impl fmt::Display for Finding {
                 report("Swizzle mismatch between tensor map and descriptor", why)
             }
             FindingKind::InvalidBulkCopy(why) => report("Invalid bulk copy", why),
-            FindingKind::UnfinishedCopy(why) => report("Unfinished bulk copy", why),
+            FindingKind::UnfinishedCopy(_, why) => report("Unfinished bulk copy", why),
             FindingKind::ExitedBlock(why) => {
                 report("Invalid access to a block that has exited", why)
             }
             FindingKind::InvalidCluster(why) => report("Invalid use of a cluster", why),
             FindingKind::InvalidCall(why) => report("Invalid call", why),
             FindingKind::InvalidRegisters(why) => report("Invalid setmaxnreg", why),
+            FindingKind::TooFewRegisters(why) => report("Too few registers after setmaxnreg", why),
             FindingKind::InvalidWgmma(why) => report("Invalid wgmma", why),
-            FindingKind::UnorderedWgmma(why) => report("Unordered wgmma", why),
+            FindingKind::UnorderedWgmma(_, why) => report("Unordered wgmma", why),
             FindingKind::StateLeft {
                 variables,
                 consequence,
@@ -209,6 +230,7 @@ impl fmt::Display for Finding {
                 ),
             ),
             FindingKind::Deadlock { waiting } => {
+                let waiting: Vec<&str> = waiting.iter().map(|one| &one.text[..]).collect();
                 report("Deadlock: no thread can go on", &waiting.join("\n"))
             }
             FindingKind::Trap => report("Trap instruction executed", ""),

@@ -7,10 +7,34 @@ use crate::op::{
     Barrier, Class, Code, ColdOp, Compare, LaneOp, Match, Op, Reduction, Scope, Shuffle,
     ShuffleMode, SyncOp, Vote, VoteMode, WarpOp,
 };
-use crate::ptx::{Instr, Operand};
+use crate::ptx::{Instr, Operand, Type};
+
+/// The suffixes of these opcodes, apart from types and from those of `fence.proxy`; any other is a misspelling, which ptxas
+/// refuses.
+fn has_known_suffixes(instr: &Instr) -> bool {
+    let known = match instr.opcode[0].as_str() {
+        "bar" | "barrier" => {
+            "cta cluster warp sync arrive wait red popc and or aligned release acquire relaxed"
+        }
+        "membar" | "fence" if !instr.has_any(&["proxy", "mbarrier_init"]) => {
+            "cta gl sys cluster gpu sc acq_rel acquire release sync_restrict::shared::cta sync_restrict::shared::cluster"
+        }
+        "griddepcontrol" => "wait launch_dependents",
+        "elect" => "sync",
+        "redux" => "sync add min max and or xor abs NaN",
+        "trap" | "exit" | "activemask" | "nanosleep" => "",
+        _ => return true,
+    }
+    .split(' ');
+    let mut suffixes = instr.opcode.iter().skip(1);
+    suffixes.all(|one| known.clone().any(|known| known == one) || Type::parse(one).is_some())
+}
 
 impl Lowering<'_> {
     pub(super) fn control(&mut self, instr: &Instr) -> Result<()> {
+        if !has_known_suffixes(instr) {
+            return Err(instr.unsupported());
+        }
         let code = match instr.opcode[0].as_str() {
             "bra" => match instr.operands[..] {
                 // The target is filled in once all labels are known.

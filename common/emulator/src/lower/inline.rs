@@ -234,7 +234,7 @@ impl<'m> Flat<'m> {
             *register += scope.registers;
         }
         if let (Some(loc), Some(at)) = (&mut copy.loc, scope.called_from) {
-            loc.inlined_at = Some(at);
+            (loc.inlined_at, loc.callee) = (Some(at), None);
         }
         if is_call(&copy) {
             return self.call(&copy);

@@ -2,7 +2,7 @@
 use std::collections::HashMap;
 
 use super::layout::Layout;
-use super::source::{in_cub, in_library, source_lines};
+use super::source::{callee, in_cub, in_library, source_lines};
 use super::{
     Lowering, Result, call, control, graph, inline, instruction_kind, registers, undefined, wgmma,
 };
@@ -45,6 +45,7 @@ fn program(module: &Parsed, kernel: &Kernel) -> Result<Program> {
             Statement::Instr(instr) => {
                 lowering.instruction = instructions.len() as u32;
                 let (source, inlined_from) = source_lines(module, instr);
+                let callee = callee(module, instr);
                 let first = lowering.program.ops.len();
                 lowering.communicates = false;
                 check_availability(instr, module.version, &module.target)
@@ -63,6 +64,7 @@ fn program(module: &Parsed, kernel: &Kernel) -> Result<Program> {
                     kind: instruction_kind::kind_of(instr, &lowering.program.ops[first..]),
                     source,
                     inlined_from,
+                    callee,
                     in_library: in_library(module, instr),
                     in_cub: in_cub(module, instr),
                 });

@@ -1,5 +1,7 @@
 //! The source lines of an instruction, and whether they belong to a library.
-use crate::program::SourceLine;
+use std::sync::Arc;
+
+use crate::program::{Callee, SourceLine};
 use crate::ptx::{Instr, Parsed};
 
 /// The line of the outermost call, and the line in the inlined function, if the instruction is in one.
@@ -7,12 +9,7 @@ pub(super) fn source_lines(
     module: &Parsed,
     instr: &Instr,
 ) -> (Option<SourceLine>, Option<SourceLine>) {
-    let line = |file: u32, line: u32| {
-        module.files.get(&file).map(|name| SourceLine {
-            file: name.clone(),
-            line,
-        })
-    };
+    let line = |file, line| source_line(module, file, line);
     match instr.loc {
         None => (None, None),
         Some(loc) => match loc.inlined_at {
@@ -20,6 +17,23 @@ pub(super) fn source_lines(
             None => (line(loc.file, loc.line), None),
         },
     }
+}
+
+/// The function that the kernel calls there, and the line in it.
+pub(super) fn callee(module: &Parsed, instr: &Instr) -> Option<Arc<Callee>> {
+    let frame = instr.loc?.callee?;
+    Some(Arc::new(Callee {
+        function: module.inlined_functions.get(&frame.function?)?.clone(),
+        line: source_line(module, frame.at.0, frame.at.1)?,
+        call: source_line(module, frame.call.0, frame.call.1)?,
+    }))
+}
+
+fn source_line(module: &Parsed, file: u32, line: u32) -> Option<SourceLine> {
+    module.files.get(&file).map(|name| SourceLine {
+        file: name.clone(),
+        line,
+    })
 }
 
 /// Whether the instruction is in an inlined function of NVIDIA's headers that was called by another one of them.

@@ -3,9 +3,10 @@ use std::collections::{HashMap, HashSet};
 
 use super::lex::{Spanned, Token};
 use super::number::{self, Number};
-use super::parse::{Parser, Result};
+use super::parse::{Parser, Result, string_number};
 use super::{
-    Instr, Kernel, LabelId, Loc, Operand, PtxError, RegisterId, Statement, Type, VariableSpace,
+    Frame, Instr, Kernel, LabelId, Loc, Operand, PtxError, RegisterId, Statement, Type,
+    VariableSpace,
 };
 
 /// Bounds for hostile input: nesting of scopes and operands, and the number of forward branches.
@@ -35,8 +36,8 @@ pub(super) struct Body<'a> {
     loc: Option<Loc>,
     /// The file of the kernel itself.
     file: Option<u32>,
-    /// For lines of inlined functions, the call in the kernel's file when they were last named.
-    calls: HashMap<(u32, u32), (u32, u32)>,
+    /// For lines of inlined functions, the call in the kernel's file when they were last named, and the kernel's own call.
+    calls: HashMap<(u32, u32), ((u32, u32), Frame)>,
 }
 
 impl<'a> Body<'a> {
@@ -198,11 +199,11 @@ impl<'a> Parser<'a> {
             ".param" => self.local_variable(body, VariableSpace::Local),
             ".loc" => {
                 let (file, line, _column) = (self.small()?, self.small()?, self.small()?);
-                let mut inlined_at = None;
+                let (mut inlined_at, mut function) = (None, None);
                 while self.eat(',') {
                     match self.word()? {
                         "function_name" => {
-                            self.next()?;
+                            function = string_number(self.next()?);
                             if self.eat('+') {
                                 self.next()?;
                             }
@@ -217,23 +218,35 @@ impl<'a> Parser<'a> {
                 // A call within an inlined function names a line inside that function: follow it outwards to the
                 // kernel's file.
                 let caller = inlined_at.map(|(file, _)| file);
+                let mut callee = None;
                 match inlined_at {
                     None => body.file = body.file.or(Some(file)),
                     Some(at) => {
+                        let known = body.calls.get(&at).copied();
                         let before = body.loc.filter(|loc| at == (loc.file, loc.line));
                         let call = match before.and_then(|before| before.inlined_at) {
                             Some(outer) => outer,
                             None if body.file == Some(at.0) => at,
-                            None => *body.calls.get(&at).unwrap_or(&at),
+                            None => known.map_or(at, |(call, _)| call),
                         };
-                        body.calls.insert((file, line), call);
                         inlined_at = Some(call);
+                        let frame = match known {
+                            Some((_, outer)) => outer,
+                            None => Frame {
+                                at: (file, line),
+                                function,
+                                call: at,
+                            },
+                        };
+                        body.calls.insert((file, line), (call, frame));
+                        callee = Some(frame);
                     }
                 }
                 body.loc = Some(Loc {
                     file,
                     line,
                     inlined_at,
+                    callee,
                     caller,
                 });
                 Ok(())

@@ -63,6 +63,8 @@ pub(crate) struct Parsed {
     pub(crate) version: (u32, u32),
     pub(crate) target: String,
     pub(crate) files: BTreeMap<u32, Arc<str>>,
+    /// Names of inlined functions, by the number of their string in `.debug_str`.
+    pub(crate) inlined_functions: BTreeMap<u32, Arc<str>>,
     pub(crate) variables: Vec<Variable>,
     pub(crate) kernels: Vec<Kernel>,
     /// Device functions (`.func`) with a body.
@@ -198,8 +200,19 @@ pub(crate) struct Loc {
     pub line: u32,
     /// The call, if the code was inlined: the call in the kernel's own file, if it can be found.
     pub inlined_at: Option<(u32, u32)>,
+    /// The kernel's own call.
+    pub callee: Option<Frame>,
     /// The file of the function that it was inlined into, which may be inlined itself.
     pub caller: Option<u32>,
+}
+
+/// A call that has been inlined, by the kernel itself: the file and line of the call, those in the function, and the number of
+/// the string in `.debug_str` that names the function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Frame {
+    pub call: (u32, u32),
+    pub at: (u32, u32),
+    pub function: Option<u32>,
 }
 
 #[derive(Clone, Debug)]

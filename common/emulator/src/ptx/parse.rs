@@ -46,6 +46,34 @@ impl Parsed {
     }
 }
 
+/// The number in the label of a string, which is how `.loc` refers to it: `$L__info_string20`.
+pub(super) fn string_number(label: Token<'_>) -> Option<u32> {
+    match label {
+        Token::Word(label) => label.strip_prefix("$L__info_string")?.parse().ok(),
+        _ => None,
+    }
+}
+
+/// A function's name in the source, without namespaces (Itanium C++ ABI, "Mangling"): `load` of `_ZN3gpu4loadEPf`.
+fn function_name(mangled: &str) -> &str {
+    if mangled.starts_with("_ZZ") && mangled.contains("EUl") || mangled.contains("ENKUl") {
+        return "a lambda";
+    }
+    let (mut name, mut rest) = (
+        mangled,
+        mangled.trim_start_matches(['_', 'Z', 'N', 'K', 'L']),
+    );
+    loop {
+        let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+        let (length, behind) = rest.split_at(digits);
+        let length = length.parse().unwrap_or(usize::MAX);
+        match behind.split_at_checked(length) {
+            Some((part, behind)) => (name, rest) = (part, behind),
+            None => return name,
+        }
+    }
+}
+
 pub(super) struct Parser<'a> {
     pub text: &'a str,
     pub tokens: &'a [Spanned<'a>],
@@ -183,8 +211,8 @@ impl<'a> Parser<'a> {
                 }
             }
             ".section" => {
-                self.word()?;
-                self.skip_braces()?;
+                let names = self.word()? == ".debug_str";
+                self.section(names, module)?;
             }
             // Linkage has no effect, except that `.extern .shared` is dynamic shared memory.
             ".extern" if self.peek() == Some(Token::Word(".shared")) => {
@@ -245,14 +273,23 @@ impl<'a> Parser<'a> {
         while self.next()? != Token::Punct(';') {}
         Ok(())
     }
-    fn skip_braces(&mut self) -> Result<()> {
+    /// Skips a section; keeps the names of inlined functions, which `.debug_str` has as bytes.
+    fn section(&mut self, names: bool, module: &mut Parsed) -> Result<()> {
         self.expect('{')?;
-        let mut depth = 1;
+        let (mut depth, mut number, mut bytes) = (1, None, Vec::new());
         while depth > 0 {
             match self.next()? {
                 Token::Punct('{') => depth += 1,
                 Token::Punct('}') => depth -= 1,
-                _ => {}
+                Token::Number(byte) if names => bytes.extend(byte.parse::<u8>().ok()),
+                label => number = string_number(label).or(number),
+            }
+            if bytes.last() == Some(&0) {
+                let name = String::from_utf8_lossy(&bytes[..bytes.len() - 1]);
+                let name = Arc::from(function_name(&name));
+                let known = number.take();
+                known.map(|number| module.inlined_functions.insert(number, name));
+                bytes.clear();
             }
         }
         Ok(())

@@ -203,7 +203,9 @@ fn waiting_for_a_block_that_is_not_resident_is_a_deadlock() {
         panic!("{}", outcome.report())
     };
     assert!(
-        waiting[0].starts_with("warps 0 to 31 loop at kernel.cu:2"),
+        waiting[0]
+            .text
+            .starts_with("warps 0 to 31 loop at kernel.cu:2"),
         "{waiting:?}"
     );
 }

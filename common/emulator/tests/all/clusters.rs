@@ -253,10 +253,13 @@ fn exited_threads_are_not_waited_for_and_a_deadlock_names_the_block() {
         panic!("{}", outcome.report());
     };
     assert_eq!(
-        waiting[0],
+        waiting[0].text,
         "block (0,0,0) warps 0 and 1 wait at the cluster's barrier at kernel.cu:28"
     );
-    assert!(waiting[1].starts_with("block (1,0,0) warp"), "{waiting:?}");
+    assert!(
+        waiting[1].text.starts_with("block (1,0,0) warp"),
+        "{waiting:?}"
+    );
 }
 
 #[test]
@@ -329,7 +332,7 @@ fn warps_wait_for_registers_that_others_give_back() {
         panic!("{}", outcome.report());
     };
     assert!(
-        waiting[0].contains(
+        waiting[0].text.contains(
             "waits for registers at kernel.cu:21: it owns 168 a thread, and the block's pool has"
         ),
         "{waiting:?}"

@@ -1,7 +1,7 @@
 //! mbarriers: phases, arrivals and tx-counts; what they order; and reports of misuse.
 use crate::common;
 use common::{Outcome, Setup, body_with, threads};
-use emulator::FindingKind;
+use emulator::{FindingKind, WaitsAt};
 
 const BARS: &str = ".shared .align 1024 .u32 a[128]; .shared .align 8 .b64 bar[4];";
 /// Thread 0 initializes `bar[0]` for `COUNT` arrivals.
@@ -22,7 +22,7 @@ fn run(setup: &Setup, count: u32, text: &str) -> Outcome {
 fn invalid(count: u32, text: &str) -> String {
     let outcome = run(&threads(32), count, text);
     match outcome.findings.last().map(|finding| &finding.kind) {
-        Some(FindingKind::InvalidMbarrier(reason)) => reason.clone(),
+        Some(FindingKind::InvalidMbarrier(_, reason)) => reason.clone(),
         _ => panic!("{text}: {}", outcome.report()),
     }
 }
@@ -182,15 +182,15 @@ fn misuse_is_named() {
     for (text, reason) in [
         (
             "mbarrier.arrive.shared.b64 _, [%r0+8];",
-            "there is no mbarrier at 0x608: not initialized, or invalidated",
+            "there is no mbarrier at bar + 0x8: not initialized, or invalidated",
         ),
         (
             "@%p0 bra END; mbarrier.inval.shared.b64 [%r0]; mbarrier.arrive.shared.b64 _, [%r0]; END:",
-            "there is no mbarrier at 0x600: not initialized, or invalidated",
+            "there is no mbarrier at bar: not initialized, or invalidated",
         ),
         (
             "@!%p0 mbarrier.init.shared.b64 [%r0], 1;",
-            "there is an mbarrier at 0x600 already; mbarrier.inval ends it",
+            "there is an mbarrier at bar (initialized at kernel.cu:22) already; mbarrier.inval ends it",
         ),
         (
             "@!%p0 mbarrier.init.shared.b64 [%r0+8], 0;",
@@ -198,19 +198,19 @@ fn misuse_is_named() {
         ),
         (
             "@!%p0 mbarrier.arrive.shared.b64 _, [%r0], 5;",
-            "the mbarrier at 0x600: phase overrun: 5 arrivals, but phase 0 waits for 2 more of 2",
+            "the mbarrier bar (initialized at kernel.cu:22): phase overrun: 5 arrivals, but phase 0 waits for 2 more of 2",
         ),
         (
             "@!%p0 mbarrier.arrive.noComplete.shared.b64 %d0, [%r0], 2;",
-            "the mbarrier at 0x600: 2 arrivals with .noComplete would complete phase 0",
+            "the mbarrier bar (initialized at kernel.cu:22): 2 arrivals with .noComplete would complete phase 0",
         ),
         (
             "@!%p0 mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%r0], 1048576;",
-            "the mbarrier at 0x600: 1048576 bytes; a tx-count takes up to 1048575",
+            "the mbarrier bar (initialized at kernel.cu:22): 1048576 bytes; a tx-count takes up to 1048575",
         ),
         (
             "mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%r0], 1048575;",
-            "the mbarrier at 0x600: a tx-count of 2097150; it must be from -1048575 to 1048575",
+            "the mbarrier bar (initialized at kernel.cu:22): a tx-count of 2097150; it must be from -1048575 to 1048575",
         ),
         (
             "mov.u32 %r5, 3; mbarrier.test_wait.parity.shared.b64 %p1, [%r0], %r5;",
@@ -218,7 +218,7 @@ fn misuse_is_named() {
         ),
         (
             "@!%p0 st.shared.u32 [%r0], 1; mbarrier.test_wait.parity.shared.b64 %p1, [%r0], 0;",
-            "the mbarrier at 0x600 has been overwritten by something else",
+            "the mbarrier bar (initialized at kernel.cu:22): it has been overwritten by something else",
         ),
     ] {
         assert_eq!(invalid(2, text), reason, "{text}");
@@ -291,11 +291,61 @@ fn a_deadlock_names_the_phase_and_what_is_missing() {
             panic!("{}", outcome.report());
         };
         assert_eq!(
-            waiting[0],
-            "warp 0 waits at mbarrier 0x600 for parity 1, which is in phase 1 (parity 1): \
-             32 of 32 arrivals pending, 2048 bytes still expected at kernel.cu:33"
+            waiting[0].text,
+            "warp 0 waits at kernel.cu:33 for phase 1 (parity 1) of mbarrier bar (initialized at kernel.cu:22): \
+             32 of 32 arrivals pending, 2048 bytes still expected"
         );
     }
+}
+
+/// A deadlock at the last of three mbarriers that one line initializes, in shared memory that is declared like this.
+fn stuck(declaration: &str, offset: u32) -> String {
+    let each = [0, 8, 16].map(|at| {
+        let at = offset + at;
+        format!("@%p2 mbarrier.init.shared.b64 [%r0+{at}], 2;")
+    });
+    let last = offset + 16;
+    let text = format!(
+        "mov.u32 %r0, bar; setp.eq.u32 %p2, %tid, 0;
+        {}
+        bar.sync 0;
+        setp.eq.u32 %p2, %tid, 32;
+        @%p2 mbarrier.arrive.shared.b64 _, [%r0+{last}];
+        bar.sync 0;
+        {}",
+        each.concat(),
+        wait("W", 0).replace("[%r0]", &format!("[%r0+{last}]"))
+    );
+    let setup = Setup {
+        sanitize: true,
+        dynamic_shared: 32,
+        ..threads(64)
+    };
+    let outcome = body_with(&setup, declaration, &text);
+    let FindingKind::Deadlock { waiting } = &outcome.findings[0].kind else {
+        panic!("{}", outcome.report());
+    };
+    assert_eq!(waiting[0].at, WaitsAt::Mbarrier);
+    assert_eq!(waiting[0].source.as_ref().map(|at| at.line), Some(23));
+    waiting[0].text.clone()
+}
+
+#[test]
+fn a_deadlock_names_the_mbarrier_and_what_has_arrived() {
+    let of = |name: &str| {
+        format!(
+            "warps 0 and 1 wait at kernel.cu:23 for phase 0 (parity 0) of mbarrier {name}: 1 of 2 arrivals pending; \
+             arrived: warp 1"
+        )
+    };
+    let array = ".shared .align 8 .b8 bar[24];";
+    assert_eq!(stuck(array, 0), of("bar[2] (initialized at kernel.cu:18)"));
+    // PTX does not have the members of a struct, nor the size of dynamic shared memory.
+    let index = "(index 2 of the 3 initialized at kernel.cu:18)";
+    let of_a_struct = stuck(".shared .align 8 .b8 bar[96];", 64);
+    assert_eq!(of_a_struct, of(&format!("bar + 0x50 {index}")));
+    let dynamic = stuck(".extern .shared .align 8 .b8 bar[];", 8);
+    assert_eq!(dynamic, of(&format!("bar + 0x18 {index}")));
 }
 
 #[test]

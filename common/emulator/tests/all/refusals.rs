@@ -1,6 +1,6 @@
 //! Refusals name what the emulator cannot execute: the instruction, its PTX line and its CUDA line.
 use crate::common;
-use common::{lower, module};
+use common::{lower, module, threads};
 use emulator::Ptx;
 
 fn refusal(text: &str) -> String {
@@ -172,6 +172,78 @@ fn the_line_of_an_inlined_function_and_of_its_call() {
             "kernel.cu:7 helper.cuh:50"
         ]
     );
+}
+
+#[test]
+fn findings_name_the_inlined_function_and_its_line() {
+    let bytes = |name: &str| {
+        let bytes = name.bytes().map(|byte| byte.to_string());
+        bytes.collect::<Vec<_>>().join(",")
+    };
+    let text = |name: &str| {
+        // `gemm` calls `load` in line 7, which calls `copy` in line 40.
+        let calls = ".loc 2 40 1, function_name $L__info_string1, inlined_at 1 7 9\nmov.u32 %r1, 8;\n\
+             .loc 2 50 1, function_name $L__info_string0, inlined_at 2 40 5\nld.global.u32 %r0, [%out+40000000];\n";
+        let strings = format!(
+            ".section .debug_str\n{{\n$L__info_string0:\n.b8 {},0\n$L__info_string1:\n.b8 {},0\n}}\n",
+            bytes("_Z4copyv"),
+            bytes(name)
+        );
+        module("", "").replace(
+            "ret;\n}",
+            &format!(".loc 1 7 3\n{calls}ret;\n}}\n{strings}.file 2 \"/x/helper.cuh\""),
+        )
+    };
+    for (mangled, name) in [
+        ("_Z4loadPKfi", "load"),
+        ("_Z4loadILi8EEvv", "load"),
+        ("_ZN3gpu4loadEv", "load"),
+        ("_ZL4loadv", "load"),
+        ("_ZZ4gemmENKUliE_clEi", "a lambda"),
+        ("load", "load"),
+        ("_Z99load", "_Z99load"),
+    ] {
+        let outcome = common::run(&threads(1), &text(mangled)).expect("a launch");
+        // The call of `copy` in line 40 is not the kernel's.
+        let place = format!(
+            "kernel.cu:7 (PTX line 21)\n    in {name}, at helper.cuh:40\n    by thread (0,0,0)"
+        );
+        assert!(
+            outcome.report().contains(&place),
+            "{place}: {}",
+            outcome.report()
+        );
+    }
+}
+
+/// As ptxas does. Taken for the instruction that it resembles, a misspelt barrier would be one that the hardware never executes.
+#[test]
+fn misspelt_suffixes_are_refused() {
+    for text in [
+        "bar.snyc 0;",
+        "bar.arive 1, 32;",
+        "barrier.snyc 0;",
+        "bar.warp.snyc -1;",
+        "membar.gpu.foo;",
+        "fence.acq_rell.gpu;",
+        "griddepcontrol.weit;",
+        "elect.snyc _|%p1, -1;",
+        "redux.sync.foo.add.u32 %r3, %r1, -1;",
+        "activemask.foo %r3;",
+        "nanosleep.foo 5;",
+        "trap.foo;",
+    ] {
+        let opcode = text
+            .split(' ')
+            .next()
+            .unwrap_or_default()
+            .trim_end_matches(';');
+        let error = lower(&module("", text)).expect_err(text).to_string();
+        assert!(
+            error.contains(&format!("the emulator cannot execute `{opcode}")),
+            "{error}"
+        );
+    }
 }
 
 #[test]

@@ -381,6 +381,15 @@ fn what_threads_wrote_is_fenced_and_ordered() {
         report.contains("and Asynchronous Read access at kernel.cu:102"),
         "{report}"
     );
+    let by = "\n    by the warpgroup of warps 0 to 3 in block (0,0,0)";
+    assert!(report.contains(by), "{report}");
+    // The other warps of the warpgroup have waited.
+    let one = "fence.proxy.async; setp.lt.u32 %p0, %tid, 96; @%p0 bar.sync 1, 128; @!%p0 bar.arrive 1, 128;";
+    let report = with(one).run(&body).report();
+    assert!(
+        report.contains("\n    by the warpgroup of warps 0 to 3 (seen in warp 3) in block"),
+        "{report}"
+    );
 }
 
 #[test]
@@ -511,5 +520,24 @@ fn lanes_of_a_warp_reconverge() {
             || outcome.report().contains("Deadlock"),
         "{}",
         outcome.report()
+    );
+}
+
+#[test]
+fn accumulators_fit_in_the_registers_that_setmaxnreg_leaves() {
+    let with = |registers: u32| {
+        let give = format!("setmaxnreg.dec.sync.aligned.u32 {registers};\n");
+        run(true, 64, &[&give, FENCE, &mma(64), COMMIT, WAIT])
+    };
+    assert_eq!(value(&with(32)), 17.0);
+    with(32).clean();
+    let outcome = with(24);
+    assert_eq!(value(&outcome), 17.0, "the launch goes on");
+    let report = outcome.report();
+    assert!(
+        report.contains(
+            "take 32 registers, and the warp owns 24 a thread: ptxas ignores every setmaxnreg"
+        ),
+        "{report}"
     );
 }

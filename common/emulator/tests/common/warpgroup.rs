@@ -162,7 +162,7 @@ impl Warpgroup {
         let registers = self.n / 2;
         let mut text = format!(
             ".version 8.8\n.target sm_90a\n.address_size 64\n.extern .shared .align 1024 .b8 window[];
-.visible .entry k(.param .u64 in, .param .u64 out)\n{{
+.visible .entry k(.param .u64 in, .param .u64 out) .maxntid {}, 1, 1\n{{
 .reg .b32 %tid, %r<10>, %s<10>, %a<4>;\n.reg .b64 %in, %out, %base, %l<10>, %t<10>;\n.reg .f32 %d<260>, %x<10>;
 .reg .pred %yes, %no, %p<10>;
 mov.u32 %tid, %tid.x;\nld.param.u64 %in, [in];\nld.param.u64 %out, [out];
@@ -173,6 +173,7 @@ add.u32 %s1, %s1, {};\nsetp.lt.u32 %no, %s1, {};\n@%no bra FILL;
 shr.u32 %s1, %s0, 4;\ncvt.u64.u32 %base, %s1;\nmul.wide.u32 %t0, %tid, 4;\nadd.u64 %t0, %t0, %in;
 add.u64 %t1, %t0, {WINDOW};\nmul.wide.u32 %t0, %tid, 4;\nadd.u64 %out, %out, %t0;
 setp.eq.u32 %yes, %tid, %tid;\nsetp.ne.u32 %no, %tid, %tid;\n",
+            self.threads,
             self.threads,
             WINDOW / 16
         );

@@ -12,6 +12,9 @@ use crate::{Source, hex};
 /// Marks the hash of the PTX in a committed file.
 const OF_PTX: &str = "// of PTX: ";
 
+/// A line of the text if ptxas ignores each `setmaxnreg`, because some warp needs more registers than one leaves it (C7507).
+pub const IGNORES_SETMAXNREG: &str = "// ptxas ignores setmaxnreg";
+
 /// The machine code of a source's kernel: the committed one if it was made from this PTX, else ptxas's output.
 ///
 /// # Errors
@@ -29,7 +32,7 @@ pub fn of(source: &Source, name: &str) -> anyhow::Result<MachineCode> {
     }
     let programs = found()?;
     let programs = programs.each_ref().map(PathBuf::as_path);
-    assemble(programs, &source.ptx, name, &source.arch)
+    Ok(assemble(programs, &source.ptx, name, &source.arch)?.0)
 }
 
 /// The text to commit beside the PTX: the machine code of the kernel `name`, with lines counted from `.version`.
@@ -50,15 +53,20 @@ pub fn text_by(
     name: &str,
     target: &str,
 ) -> anyhow::Result<String> {
-    let mut code = assemble(programs, ptx, name, target)?;
+    let (mut code, said) = assemble(programs, ptx, name, target)?;
     let start = body(ptx).0;
     for one in &mut code.instructions {
         one.ptx_line = one.ptx_line.saturating_sub(start);
     }
     let version = PTXAS.rsplit("==").next().unwrap_or_default();
+    let ignores = match said.contains("'setmaxnreg' ignored") {
+        true => format!("{IGNORES_SETMAXNREG}\n"),
+        false => String::new(),
+    };
     Ok(format!(
         "// What ptxas {version} makes of the PTX beside it, as the clock needs it. Made by `cargo ladder ptx`.\n\
          {OF_PTX}{}\n\
+         {ignores}\
          // A line of PTX from .version on, stall count, scoreboards that the write and the read release, those that are waited\n\
          // for, what a branch leads to, guard and opcode, operands.\n{}",
         body_hash(ptx),
@@ -104,13 +112,13 @@ fn body_hash(ptx: &str) -> String {
 }
 
 /// Assembles PTX for a Hopper card and reads the machine code of the kernel `name`. PTX for older targets is
-/// assembled for sm_90, which also runs it.
+/// assembled for sm_90, which also runs it. Returns also what ptxas says.
 fn assemble(
     [ptxas, nvdisasm]: [&Path; 2],
     ptx: &str,
     name: &str,
     target: &str,
-) -> anyhow::Result<MachineCode> {
+) -> anyhow::Result<(MachineCode, String)> {
     let arch = if target == "sm_90a" { target } else { "sm_90" };
     let scratch = tools::tempdir()?;
     let said = tools::assemble(ptxas, scratch.path(), ptx, arch)?;
@@ -124,7 +132,7 @@ fn assemble(
     let mut code = MachineCode::of_nvdisasm(&text, name)?;
     code.registers = tools::registers_said(&said, name)
         .context("ptxas does not say how many registers it uses")?;
-    Ok(code)
+    Ok((code, said))
 }
 
 #[cfg(test)]

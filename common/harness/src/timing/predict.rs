@@ -1,7 +1,9 @@
 //! Predicts how long a kernel takes, with the clock model and without a GPU.
 use std::collections::{BTreeMap, BTreeSet};
 
-use clock::{Card, CtaSize, Estimate, Launch, Listed, Place, Read, Sharing, Sm, written};
+use clock::{
+    Card, CtaSize, Estimate, Launch, LaunchError, Listed, Place, Read, Sharing, Sm, written,
+};
 use emulator::{LaunchReport, TraceRequest, WarpTrace};
 
 use crate::bench::Effort;
@@ -32,6 +34,8 @@ pub struct Prediction {
     pub code: clock::MachineCode,
     /// Why `code` is list-scheduled PTX, which is less accurate, instead of ptxas's machine code; `None` if it is ptxas's.
     pub listed: Option<String>,
+    /// Whether that is because of an indirect call or branch in the machine code.
+    pub is_indirect: bool,
     /// Source lines, by the PTX line where each begins.
     pub sources: BTreeMap<u32, String>,
     /// The estimate.
@@ -324,9 +328,11 @@ impl TracedLaunch<'_> {
                 false => launch.estimate().map(|estimate| (estimate, None)),
             }
         };
+        let mut is_indirect = false;
         let (code, estimated) = match launch(&self.code) {
             // The machine code is from another kernel, or its branches do not fit the trace.
             Err(error) if self.code.listed.is_none() => {
+                is_indirect = matches!(error, LaunchError::Indirect { .. });
                 let why = error.to_string();
                 let code = Code::listed(self.source, self.function, config, &card, why);
                 let again = launch(&code);
@@ -346,6 +352,7 @@ impl TracedLaunch<'_> {
             resident,
             code: code.machine,
             listed: code.listed.map(|(_, why)| why),
+            is_indirect,
             estimate,
             window,
             measured: None,

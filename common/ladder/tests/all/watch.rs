@@ -168,9 +168,20 @@ fn a_kernel_is_launched_again_when_it_is_saved() {
     student.sees("with tile 2 (32x32x32): right");
     student.presses("a");
     student.saves("not a kernel");
-    student.sees("newly wrong: C at 64x32x32");
-    student.sees("does not compile");
-    student.quits();
+    student.sees("nothing was launched");
+    student.sees("my.cu does not compile");
+    student.sees("my.cu(1): error");
+    let solution = assignment("05_swizzle/solution/kernel.cu");
+    student.saves(&solution);
+    student.sees("no item has changed between right and wrong");
+    fs::remove_file(&student.file).expect("a file");
+    student.sees("my.cu has been removed");
+    // The same text as before.
+    student.saves(&solution);
+    student.sees("the file has changed");
+    student.sees("90 of 100 points, passed");
+    let seen = student.quits();
+    assert!(!seen.contains("newly wrong"), "{seen}");
 }
 
 /// A hidden launch reveals only whether it passed, and its tile: with another secret, whose sizes and numbers differ,

@@ -7,12 +7,14 @@
 use emulator::{
     Counters, FactorFormat, Instruction, InstructionKind, MatrixProduct, Number, Space,
 };
-use harness::{Launched, lines, thousands};
+use harness::{Launched, thousands};
 use serde::Deserialize;
 
 use super::judge::Judged;
 use super::launches::LaunchResults;
+use super::mechanism::stores_globally;
 use super::plan::PlannedLaunch;
+use super::quote;
 use super::rubric::AssignmentKind;
 
 /// Bounds on one effect, for each launch.
@@ -38,6 +40,8 @@ pub enum Effect {
     AsyncCopies,
     /// Bytes of tiles that TMA copies to or from shared memory.
     TensorCopies,
+    /// Bytes that bulk copies store in global memory, tiles included.
+    BulkStores,
     /// Bytes loaded from shared memory to registers, except by `ldmatrix`. `wmma.load` counts: it computes the lanes' addresses.
     SharedToRegisters,
     /// The sum of [`Effect::SharedToRegisters`] and [`Effect::MatrixLoads`].
@@ -94,6 +98,7 @@ impl Effect {
             Self::RegistersToGlobal => "bytes from registers to global memory",
             Self::AsyncCopies => "bytes by cp.async",
             Self::TensorCopies => "bytes by TMA",
+            Self::BulkStores => "bytes stored by TMA",
             Self::SharedToRegisters => "bytes from shared memory by ordinary loads",
             Self::SharedLoads => "bytes from shared memory into registers",
             Self::MatrixLoads => "bytes by ldmatrix",
@@ -146,6 +151,10 @@ impl Effect {
             // Counted for both memories.
             Self::AsyncCopies => of(matches!(kind, Kind::AsyncCopy { .. }), bytes / 2.0),
             Self::TensorCopies => of(matches!(kind, Kind::BulkCopy { tensor: true }), bytes),
+            Self::BulkStores => of(
+                matches!(kind, Kind::BulkCopy { .. }) && stores_globally(instruction),
+                bytes,
+            ),
             Self::SharedToRegisters => of(
                 (loads || instruction.opcode.starts_with("wmma.load")) && shared,
                 bytes,
@@ -314,15 +323,9 @@ impl<'a, 'b> Spent<'a, 'b> {
     }
 }
 
-/// The launch, and the instruction and line with the largest share.
-fn at(all: &LaunchResults, launch: &PlannedLaunch, instruction: &Instruction) -> String {
-    let source = all.trial(launch).source();
-    let line = lines::line_of(source, instruction).unwrap_or_default();
-    let code = source.text.as_deref().unwrap_or_default();
-    let code = code.lines().nth((line as usize).saturating_sub(1));
-    format!(
-        "\n  most of them by {} in line {line}: {}",
-        instruction.opcode,
-        code.unwrap_or_default().trim()
-    )
+/// The instruction and line with the largest share.
+pub fn at(all: &LaunchResults, launch: &PlannedLaunch, instruction: &Instruction) -> String {
+    let quoted = quote::line(all.trial(launch).source(), instruction);
+    let quoted = quoted.map_or(String::new(), |quoted| format!(" in {quoted}"));
+    format!("\n  most of them by {}{quoted}", instruction.opcode)
 }

@@ -1,5 +1,5 @@
 //! How long a launch takes by the clock: a prediction, the same on every machine, of which the largest part of the clocks is named.
-use harness::{Tile, thousands};
+use harness::{Error, Tile, thousands};
 
 use super::judge::Judged;
 use super::launches::LaunchResults;
@@ -22,16 +22,15 @@ pub fn predicted_clocks<'a>(measure: &Measure, all: &LaunchResults<'a>, judged: 
         let time = match all.trial(launch).time(&launch.on, one) {
             Ok(time) => time,
             Err(error) => {
-                let why = error.to_string();
-                let hint = match why.contains("indirect call or branch") {
-                    true => {
+                let hint = match error {
+                    Error::IndirectCall(..) => {
                         "which function is called by a pointer, or which `switch` has many cases?"
                     }
-                    false => {
+                    _ => {
                         "the prediction runs the blocks of one SM without all others: does one of them wait for another?"
                     }
                 };
-                none(judged, why, hint);
+                none(judged, error.to_string(), hint);
                 continue;
             }
         };

@@ -15,7 +15,31 @@ use super::{fragment, misplaced, probe};
 pub struct Cause {
     pub what: String,
     pub hint: String,
-    pub mistake: &'static str,
+    pub kind: CauseKind,
+}
+
+/// What kind of mistake a cause is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum CauseKind {
+    /// A register holds an element of another chunk of 16 bytes of its row.
+    Chunk,
+    /// A register holds another wrong element.
+    Fragment,
+    /// Factors of different k, or none.
+    Factors,
+    /// Any other, with its anchor on the book's page of mistakes.
+    Other(&'static str),
+}
+
+impl CauseKind {
+    /// The anchor on the book's page of mistakes.
+    pub fn mistake(self) -> &'static str {
+        match self {
+            Self::Chunk | Self::Fragment => "wrong-fragment",
+            Self::Factors => "wrong-factors",
+            Self::Other(mistake) => mistake,
+        }
+    }
 }
 
 /// The most products of a launch in whose C misplaced elements are searched for; for a larger one it would take
@@ -107,7 +131,7 @@ pub fn no_products(all: &LaunchResults, launch: &PlannedLaunch, wrong: &Launched
         hint: "how many steps along K does this size have, how many iterations does the loop around the instruction make, and which \
                    condition may skip it?"
             .into(),
-        mistake: "missing-step",
+        kind: CauseKind::Other("missing-step"),
     })
 }
 
@@ -125,7 +149,7 @@ fn rounded(wrong: &Launched) -> Option<Cause> {
             found.max_error, found.bound
         ),
         hint: "in which format are the factors and the sums, and where is each of them rounded? f16 has 11 significant bits, f32 has 24".into(),
-        mistake: "rounded-sums",
+        kind: CauseKind::Other("rounded-sums"),
     })
 }
 
@@ -155,7 +179,7 @@ fn as_integers(wrong: &Launched, task: AssignmentKind) -> Option<Cause> {
             what: "of each wrong element, the lower 8 bits are right, and the upper 8 bits are 0"
                 .into(),
             hint: "an element has 16 bits: which variable or array on the way is narrower?".into(),
-            mistake: "words-not-numbers",
+            kind: CauseKind::Other("words-not-numbers"),
         });
     }
     let bits = |got: f64, want: f64| {
@@ -178,7 +202,7 @@ fn as_integers(wrong: &Launched, task: AssignmentKind) -> Option<Cause> {
     Some(Cause {
         what: what.into(),
         hint: hint.into(),
-        mistake: "bits-as-an-integer",
+        kind: CauseKind::Other("bits-as-an-integer"),
     })
 }
 
@@ -202,6 +226,6 @@ fn words(wrong: &Launched) -> Option<Cause> {
     (!kinds.is_empty()).then(|| Cause {
         what: format!("only {} are wrong", kinds.join(" and ")),
         hint: "the elements are 16-bit words, not numbers: where does the kernel do arithmetic on one?".into(),
-        mistake: "words-not-numbers",
+        kind: CauseKind::Other("words-not-numbers"),
     })
 }

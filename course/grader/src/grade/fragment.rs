@@ -1,8 +1,10 @@
 //! Finds the register of a lane, or the row of a descriptor's operand, that holds the wrong element.
+use std::collections::BTreeMap;
+
 use emulator::{Instruction, InstructionKind, MatrixFactors};
 use harness::Launched;
 
-use super::diagnosis::Cause;
+use super::diagnosis::{Cause, CauseKind};
 use super::labels::{Element, Labels};
 
 /// Examines the first operand of a matrix product that is not a block of A or of B.
@@ -17,6 +19,11 @@ pub fn wrong(launched: &Launched, instructions: &[Instruction]) -> Option<Cause>
             return Some(nothing_loaded(name));
         }
     }
+    let is_box = |of: &Instruction| matches!(of.kind, InstructionKind::BulkCopy { tensor: true });
+    let copied = match instructions.iter().any(is_box) {
+        true => "box",
+        false => "tile",
+    };
     let found = all.iter().find_map(|factors| {
         let instruction = instructions.get(factors.instruction)?;
         let by_wgmma = matches!(instruction.kind, InstructionKind::Wgmma(_));
@@ -31,20 +38,19 @@ pub fn wrong(launched: &Launched, instructions: &[Instruction]) -> Option<Cause>
         let unknown = if by_wgmma { None } else { unknown() };
         let found = unknown.or_else(|| a.first_wrong(by_wgmma));
         let found = found.or_else(|| b.first_wrong(by_wgmma));
-        found.or_else(|| differing(&a, &b, &first_of(all, factors, &labels)))
+        found.or_else(|| differing((&a, &b), factors, all, &labels, copied))
     });
-    let is_tma = |of: &Instruction| of.kind == InstructionKind::BulkCopy { tensor: true };
-    match instructions.iter().any(is_tma) {
-        true => found.map(said_of_tma),
-        false => found,
+    match copied {
+        "box" => found.map(said_of_tma),
+        _ => found,
     }
 }
 
 /// Adds to a hint what is so only for copies by TMA.
 fn said_of_tma(cause: Cause) -> Cause {
-    let more = match &*cause.hint {
-        OTHER_CHUNK => " For TMA, the permutation is the swizzle of `gemm_boxes`",
-        NEXT_STEP => " TMA takes the column first, then the row",
+    let more = match cause.kind {
+        CauseKind::Chunk => " For TMA, the permutation is the swizzle of `gemm_boxes`",
+        CauseKind::Other("exchanged-indices") => " TMA takes the column first, then the row",
         _ => "",
     };
     Cause {
@@ -156,9 +162,10 @@ impl Operand {
                 false if self.is_chunk_of_row(held, wanted) => OTHER_CHUNK.into(),
                 false => self.whose_address(lane, half / 2),
             },
-            mistake: match is_transposed {
-                true => "transposed-fragment",
-                false => "wrong-fragment",
+            kind: match is_transposed {
+                true => CauseKind::Other("transposed-fragment"),
+                false if self.is_chunk_of_row(held, wanted) => CauseKind::Chunk,
+                false => CauseKind::Fragment,
             },
         }
     }
@@ -205,7 +212,7 @@ impl Operand {
             hint: "a register holds two elements that are neighbors along K: how many bits does this load bring, and where does the other element \
                    come from?"
                 .into(),
-            mistake: "wrong-fragment",
+            kind: CauseKind::Fragment,
         })
     }
 
@@ -226,7 +233,7 @@ impl Operand {
                 self.bits[at]
             ),
             hint: "how are two 16-bit elements packed into one register: which of them is shifted, and by how much?".into(),
-            mistake: "wrong-fragment",
+            kind: CauseKind::Fragment,
         })
     }
 
@@ -268,17 +275,14 @@ impl Operand {
                 self.name
             ),
             hint: hint.into(),
-            mistake: "wrong-descriptor",
+            kind: CauseKind::Other("wrong-descriptor"),
         }
     }
 }
 
 /// What a wrong fragment's hint asks if both elements are in one row.
-pub const OTHER_CHUNK: &str = "both are in one row, some chunks of 16 bytes apart: does the address apply the permutation with which the row was \
+const OTHER_CHUNK: &str = "both are in one row, some chunks of 16 bytes apart: does the address apply the permutation with which the row was \
      written, and which chunk does this lane name?";
-
-/// What it asks if an operand has gone on along the wrong side of the matrix.
-const NEXT_STEP: &str = "from one step along K to the next, which of the two coordinates of this operand's tile changes?";
 
 /// Where the operands of the warp's first product begin.
 fn first_of(all: &[MatrixFactors], of: &MatrixFactors, labels: &Labels) -> [Option<(u32, u32)>; 2] {
@@ -289,6 +293,48 @@ fn first_of(all: &[MatrixFactors], of: &MatrixFactors, labels: &Labels) -> [Opti
     ['A', 'B'].map(|name| Operand::of(first, labels, name).first())
 }
 
+/// Row and column where an operand of A begins, and where one of B does.
+type Starts = ((u32, u32), (u32, u32));
+
+/// Where the first products of a warp begin, by block: with exchanged coordinates, blocks of several columns of C multiply the same
+/// columns of B in several k, and likewise for A. Returns what the operand begins with in these factors, and what it should.
+fn turned_at_once(
+    of: &MatrixFactors,
+    all: &[MatrixFactors],
+    labels: &Labels,
+) -> Option<(Element, Element)> {
+    let same = |one: &&MatrixFactors| (one.warp, one.instruction) == (of.warp, of.instruction);
+    let mut firsts = BTreeMap::new();
+    for one in all.iter().filter(same) {
+        firsts.entry(one.block).or_insert(one);
+    }
+    let starts = |one: &MatrixFactors| {
+        let [a, b] = ['A', 'B'].map(|name| Operand::of(one, labels, name).first());
+        a.zip(b)
+    };
+    if firsts.get(&of.block).copied() != Some(of) {
+        return None;
+    }
+    let ((row, of_a), (of_b, column)) = starts(of)?;
+    let all: Vec<_> = firsts.into_values().filter_map(starts).collect();
+    let is_same =
+        |number: fn(&Starts) -> u32| all.windows(2).all(|two| number(&two[0]) == number(&two[1]));
+    let (same_row, same_column) = (is_same(|at| at.0.0), is_same(|at| at.1.1));
+    let (same_a, same_b) = (is_same(|at| at.0.1), is_same(|at| at.1.0));
+    let (held, wanted) = match (same_a, same_b) {
+        (true, false) if same_column => {
+            let wanted = (of_b + column).checked_sub(of_a)?;
+            (Element::B(of_b, column), Element::B(of_a, wanted))
+        }
+        (false, true) if same_row => {
+            let wanted = (of_a + row).checked_sub(of_b)?;
+            (Element::A(row, of_a), Element::A(wanted, of_b))
+        }
+        _ => return None,
+    };
+    labels.has(wanted).then_some((held, wanted))
+}
+
 /// All of an operand is 0, in every product.
 fn nothing_loaded(name: char) -> Cause {
     Cause {
@@ -297,12 +343,19 @@ fn nothing_loaded(name: char) -> Cause {
             "which code stores the elements of {name} where this product reads them: is it executed, is its address the same, and is \
              anything stored there later?"
         ),
-        mistake: "wrong-factors",
+        kind: CauseKind::Factors,
     }
 }
 
-/// Both are blocks, of different k; `before` is where they began in the warp's first product.
-fn differing(a: &Operand, b: &Operand, before: &[Option<(u32, u32)>; 2]) -> Option<Cause> {
+/// Both are blocks, of different k: `a` and `b` of these factors.
+fn differing(
+    (a, b): (&Operand, &Operand),
+    factors: &MatrixFactors,
+    all: &[MatrixFactors],
+    labels: &Labels,
+    copied: &str,
+) -> Option<Cause> {
+    let before = first_of(all, factors, labels);
     let ((row, of_a), (of_b, column)) = (a.first()?, b.first()?);
     if of_a == of_b {
         return None;
@@ -316,11 +369,13 @@ fn differing(a: &Operand, b: &Operand, before: &[Option<(u32, u32)>; 2]) -> Opti
     } else {
         None
     };
-    if let Some((held, wanted)) = turned {
+    if let Some((held, wanted)) = turned.or_else(|| turned_at_once(factors, all, labels)) {
         return Some(Cause {
-            what: format!("an operand begins with {held}, should begin with {wanted}"),
-            hint: NEXT_STEP.into(),
-            mistake: "exchanged-indices",
+            what: format!(
+                "an operand begins with {held}, should begin with {wanted}: the two coordinates of its {copied} are exchanged"
+            ),
+            hint: "from one step along K to the next, which of the two coordinates of this operand's tile changes?".into(),
+            kind: CauseKind::Other("exchanged-indices"),
         });
     }
     Some(Cause {
@@ -330,6 +385,6 @@ fn differing(a: &Operand, b: &Operand, before: &[Option<(u32, u32)>; 2]) -> Opti
         hint: "at which k does each operand begin in this product, and by how many bytes does its address go on from one product to \
                the next?"
             .into(),
-        mistake: "wrong-factors",
+        kind: CauseKind::Factors,
     })
 }

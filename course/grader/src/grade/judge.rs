@@ -121,6 +121,12 @@ pub fn judge(
         match trials(rubric, part, kernel, launches, compiler)? {
             Ok(trials) => {
                 judge_part(grade, rubric, part, launches, &trials);
+                let ignored = trials.values().next().and_then(|trial| {
+                    let ptx = &trial.source().ptx;
+                    warnings::of_setmaxnreg(ptx, &rubric.arch, compiler)
+                });
+                let complaints = &mut grade.complaints;
+                complaints.extend(ignored.map(|one| one.in_part(&part.name)));
                 if grade.complaints.len() > of_part {
                     let few = trials.values().find_map(too_few_threads);
                     let few = few.map(|few| few.in_part(&part.name));

@@ -46,6 +46,11 @@ impl Labels {
         Self(all)
     }
 
+    /// Whether the problem has this element.
+    pub fn has(&self, element: Element) -> bool {
+        self.0.contains(&Some(element))
+    }
+
     pub fn get(&self, bits: u16) -> Option<Element> {
         self.0.get(usize::from(bits)).copied().flatten()
     }

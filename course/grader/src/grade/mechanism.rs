@@ -10,7 +10,7 @@ use super::judge::Judged;
 use super::launches::LaunchResults;
 use super::plan::PlannedLaunch;
 use super::rubric::{AssignmentKind, Measure, TileVariant, What};
-use super::{Complaint, budget, clock, pipeline};
+use super::{Complaint, budget, clock, pipeline, quote};
 
 /// The most lines in a complaint; further lines usually have the same mistake.
 const SHOWN: usize = 4;
@@ -153,7 +153,9 @@ fn traffic<'a>(measure: &Measure, all: &LaunchResults<'a>, judged: &mut Judged<'
             .iter()
             .zip(&one.run.counters);
         let sectors = |stored: bool| -> u64 {
-            let of = counted.clone().filter(|(of, _)| stores(of) == stored);
+            let of = counted
+                .clone()
+                .filter(|(of, _)| stores_globally(of) == stored);
             of.map(|(_, counters)| counters.global_sectors * SECTOR)
                 .sum()
         };
@@ -228,7 +230,7 @@ fn by_measure<'a>(
 }
 
 /// Whether the instruction writes to global memory, given that it accesses it.
-fn stores(instruction: &Instruction) -> bool {
+pub fn stores_globally(instruction: &Instruction) -> bool {
     match instruction.kind {
         InstructionKind::Atomic { .. } => true,
         // The destination's state space comes first.
@@ -246,6 +248,8 @@ struct LineCost<'a> {
     done: u64,
     ideal: u64,
     opcode: &'a str,
+    /// The line's text.
+    quoted: Option<String>,
     conflict: Option<Conflict>,
     gap: Option<Gap>,
 }
@@ -258,11 +262,12 @@ fn by_line(
 ) -> Vec<Complaint> {
     let is_global = matches!(measure.what, What::GlobalLoads | What::GlobalStores);
     let trial = all.trial(launch);
-    let mut found = BTreeMap::<u32, LineCost>::new();
+    // By line, and by the line of the function that it calls.
+    let mut found = BTreeMap::<(u32, Option<u32>), LineCost>::new();
     let counted = trial.instructions().iter().zip(&one.run.counters);
     for (index, (instruction, counters)) in counted.enumerate() {
         let stored = measure.what == What::GlobalStores;
-        if is_global && stored != stores(instruction) {
+        if is_global && stored != stores_globally(instruction) {
             continue;
         }
         let (done, ideal) = done_and_ideal(is_global, counters);
@@ -272,8 +277,10 @@ fn by_line(
         let is_it = |asked: &&AccessPattern| asked.instruction == index;
         let patterns = || one.run.patterns.iter().filter(is_it);
         let line = lines::line_of(trial.source(), instruction).unwrap_or_default();
-        let cost = found.entry(line).or_insert_with(|| LineCost {
+        let inner = quote::innermost(trial.source(), instruction);
+        let cost = found.entry((line, inner)).or_insert_with(|| LineCost {
             opcode: &instruction.opcode,
+            quoted: quote::line(trial.source(), instruction),
             ..LineCost::default()
         });
         cost.done += done;
@@ -282,9 +289,8 @@ fn by_line(
         cost.conflict = cost.conflict.take().or_else(conflict);
         cost.gap = cost.gap.take().or_else(|| gap::worst(patterns()));
     }
-    let code = trial.source().text.as_deref().unwrap_or_default();
     let shown = found.into_iter().take(SHOWN);
-    let complaints = shown.map(|(line, cost)| at_line(measure, is_global, code, line, cost));
+    let complaints = shown.map(|((line, _), cost)| at_line(measure, is_global, line, cost));
     complaints.collect()
 }
 
@@ -296,13 +302,12 @@ fn done_and_ideal(is_global: bool, counters: &Counters) -> (u64, u64) {
     }
 }
 
-fn at_line(measure: &Measure, is_global: bool, code: &str, line: u32, cost: LineCost) -> Complaint {
+fn at_line(measure: &Measure, is_global: bool, line: u32, cost: LineCost) -> Complaint {
     let opcode = cost.opcode;
-    let code = code.lines().nth((line as usize).saturating_sub(1));
     let what = if is_global { "sectors" } else { "wavefronts" };
     let mut words = format!(
-        "line {line}: {}\n  {opcode}: {} {what}, {} would suffice",
-        code.unwrap_or_default().trim(),
+        "{}\n  {opcode}: {} {what}, {} would suffice",
+        cost.quoted.unwrap_or_else(|| format!("line {line}")),
         thousands(cost.done),
         thousands(cost.ideal)
     );
@@ -325,6 +330,23 @@ fn at_line(measure: &Measure, is_global: bool, code: &str, line: u32, cost: Line
         line: Some(line),
         ..Complaint::new(words, &measure.hint, mistake)
     }
+}
+
+/// The line whose loads take the most wavefronts.
+fn most_wavefronts(all: &LaunchResults, launch: &PlannedLaunch, one: &Launched) -> Option<String> {
+    let source = all.trial(launch).source();
+    let instructions = all.trial(launch).instructions();
+    let mut lines = BTreeMap::new();
+    for (of, counters) in instructions.iter().zip(&one.run.counters) {
+        if of.kind.is_load() {
+            let line = lines.entry(quote::innermost(source, of)).or_insert((0, of));
+            line.0 += counters.shared.wavefronts;
+        }
+    }
+    let (_, most) = lines
+        .into_values()
+        .max_by_key(|(wavefronts, _)| *wavefronts)?;
+    Some(budget::at(all, launch, most))
 }
 
 /// Wavefronts of shared loads, relative to those that hold the multiplied elements and C's tiles. The elements that a step
@@ -379,7 +401,11 @@ fn operand_traffic<'a>(measure: &Measure, all: &LaunchResults<'a>, judged: &mut 
         let words = format!(
             "loads from shared memory take {times:.2} times the wavefronts that the multiplied elements fill"
         );
+        let before = judged.complaints.len();
         judged.measured(measure, all, launch, (times, words), "shared-traffic");
+        if let Some(complaint) = judged.complaints.get_mut(before).filter(|_| !launch.closed) {
+            complaint.what += &most_wavefronts(all, launch, one).unwrap_or_default();
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use harness::Launched;
 
-use super::diagnosis::Cause;
+use super::diagnosis::{Cause, CauseKind};
 use super::pattern;
 use super::rubric::{AssignmentKind, TileVariant};
 
@@ -181,7 +181,7 @@ fn exchanged(product: &Product, wrong: &[(usize, usize)]) -> Option<Cause> {
                 "which term of the address distinguishes these two elements, where they are written and where they are read?".into()
             }
         },
-        mistake: "exchanged-indices",
+        kind: CauseKind::Other("exchanged-indices"),
     })
 }
 
@@ -242,7 +242,7 @@ fn overwritten(product: &Product) -> Option<Cause> {
              is empty; its own value was overwritten"
         ),
         hint: "which term of the address distinguishes these two elements: is it missing, or too small?".into(),
-        mistake: "two-in-one-place",
+        kind: CauseKind::Other("two-in-one-place"),
     })
 }
 
@@ -271,7 +271,7 @@ fn another_tile(product: &Product, tile: &TileVariant) -> Option<Cause> {
             }
         }
         .into(),
-        mistake: "exchanged-indices",
+        kind: CauseKind::Other("exchanged-indices"),
     })
 }
 
@@ -308,7 +308,7 @@ fn transposed_blocks(product: &Product, wrong: &[(usize, usize)]) -> Option<Caus
         ),
         hint: "in the tile of a thread, or of a lane's registers: which index is the row and which the column, and where are they swapped?"
             .into(),
-        mistake: "exchanged-indices",
+        kind: CauseKind::Other("exchanged-indices"),
     })
 }
 
@@ -336,7 +336,7 @@ fn within_rows(product: &Product, wrong: &[(usize, usize)]) -> Option<Cause> {
             "{name}[{row}][{column}] holds what belongs to {name}[{row}][{other}]: rows have their own elements, in another order"
         ),
         hint: "do the code that writes the tile and the code that reads it compute the same place for an element?".into(),
-        mistake: "swizzle-on-one-side",
+        kind: CauseKind::Other("swizzle-on-one-side"),
     })
 }
 
@@ -394,7 +394,7 @@ fn steps(product: &Product, wrong: &[(usize, usize)], bk: u32) -> Option<Cause> 
             hint: "which stage is multiplied in this step, which tile is in it by then, and which of the two is a step too early or too \
                    late?"
                 .into(),
-            mistake: "missing-step",
+            kind: CauseKind::Other("missing-step"),
         });
     } else if let Some(last) = (1..k.div_ceil(UNIT)).find(|units| agree(&sum(k - units * UNIT..k)))
     {
@@ -413,7 +413,7 @@ fn steps(product: &Product, wrong: &[(usize, usize)], bk: u32) -> Option<Cause> 
         what,
         hint: "what are the bounds of each loop over k, and is every product added to the sum?"
             .into(),
-        mistake: "missing-step",
+        kind: CauseKind::Other("missing-step"),
     })
 }
 

@@ -20,6 +20,9 @@
 //! | `warnings` | what does the compiler warn about? |
 //! | `clock` | how long would it take? |
 //! | `sanitizer` | what did the sanitizer find? |
+//! | `advice` | what should the student ask about it? |
+//! | `merged_loads` | where is the value of a load used that the compiler has moved? |
+//! | `quote` | how does a complaint quote a line? |
 //! | `groups` | which copies are not waited for? |
 //! | `overrun` | does a store run into the next array of shared memory? |
 //! | `element` | which element of a matrix is at an address? |
@@ -32,6 +35,7 @@
 //! | `answers` | were the answers to an exam right? |
 //! | `class` | how does a whole class do? |
 //! | `text`, `results` | how does the reader see it? |
+mod advice;
 pub(crate) mod answers;
 mod budget;
 pub(crate) mod class;
@@ -48,6 +52,7 @@ mod judge;
 mod labels;
 mod launches;
 mod mechanism;
+mod merged_loads;
 mod misplaced;
 mod overrun;
 mod pattern;
@@ -56,6 +61,7 @@ pub(crate) mod plan;
 mod predict;
 mod probe;
 mod profile;
+mod quote;
 pub(crate) mod results;
 pub(crate) mod rubric;
 mod sanitizer;
@@ -82,7 +88,7 @@ use crate::submission::{self, DIAGNOSIS, PREDICTIONS, read};
 const NO_MISTAKE: &str = "none-of-these";
 
 /// Raised whenever the same kernel might get other points, or other sizes.
-pub(crate) const VERSION: &str = "13";
+pub(crate) const VERSION: &str = "14";
 
 /// What a child process has to grade; it prints a `results.json`.
 #[derive(Clone, Debug)]

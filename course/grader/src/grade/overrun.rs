@@ -2,12 +2,13 @@
 
 /// If only one of two lines that write the same bytes names the array to which they belong: the line that names another array,
 /// and that array.
-pub fn of<'a>(lines: &[(u32, &'a str)], owner: &str, source: &'a str) -> Option<String> {
+pub fn of<T: AsRef<str>>(lines: &[(u32, T)], owner: &str, source: &str) -> Option<String> {
     let arrays: Vec<&str> = source.lines().filter_map(declared).collect();
     let names = |text: &str, name: &str| words(text).any(|word| word == name);
-    let is_owners = |(_, text): &&(u32, &str)| names(text, owner);
+    let is_owners = |(_, text): &&(u32, T)| names(text.as_ref(), owner);
     lines.iter().find(is_owners)?;
     let (line, other) = lines.iter().find_map(|(line, text)| {
+        let text = text.as_ref();
         let other = arrays
             .iter()
             .find(|name| **name != owner && names(text, name))?;

@@ -2,7 +2,7 @@
 //! matrix for A or B, C should be the other matrix, and shows which element ended up where.
 use harness::{Launched, Size, Trial, TrialLaunch, Values};
 
-use super::diagnosis::Cause;
+use super::diagnosis::{Cause, CauseKind};
 use super::labels::{Element, Labels};
 
 /// The hint if a factor belongs to another k.
@@ -140,7 +140,7 @@ fn as_integers(all: &[Found], name: char) -> Option<Cause> {
     let cause = |found: &Found, what: String, hint: &str| Cause {
         what: format!("C[{}][{}] {what}", found.row, found.column),
         hint: hint.into(),
-        mistake: "bits-as-an-integer",
+        kind: CauseKind::Other("bits-as-an-integer"),
     };
     const CONVERTED: &str = "to C++ an `unsigned short` is an integer: is every element of A and of B converted from f16 to float before it is \
                              multiplied, and every sum to f16 before it is stored?";
@@ -183,7 +183,7 @@ fn as_integers(all: &[Found], name: char) -> Option<Cause> {
     Some(Cause {
         what: format!("C[{}][{}] has {times} times the product of {}", found.row, found.column, element(found)),
         hint: "is this product added more than once, or a sum to itself, such as `sum += fmaf(a, b, sum)`?".into(),
-        mistake: "missing-step",
+        kind: CauseKind::Other("missing-step"),
     })
 }
 
@@ -220,7 +220,7 @@ fn cause(found: &Found, what: &str, hint: &str) -> Cause {
     Cause {
         what: format!("C[{}][{}] {what}", found.row, found.column),
         hint: hint.into(),
-        mistake: "wrong-factors",
+        kind: CauseKind::Factors,
     }
 }
 

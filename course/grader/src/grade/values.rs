@@ -2,11 +2,11 @@
 use emulator::FindingKind;
 use harness::{Error, Launched};
 
+use super::diagnosis::{self, CauseKind};
 use super::judge::Judged;
 use super::launches::{LaunchResults, why_stopped};
 use super::plan::PlannedLaunch;
 use super::rubric::AssignmentKind;
-use super::{diagnosis, fragment};
 
 /// The mistake of a rubric whose task is the layout of a tile.
 const SWIZZLE: &str = "swizzle-on-one-side";
@@ -162,22 +162,18 @@ fn wrong_values<'a>(
     } else if let Some(cause) = cause {
         what += &format!("\n  {}", cause.what);
         // Which factors are wrong follows from bytes that nobody wrote, if there are any.
-        judged.explains = findings.is_empty() || cause.mistake != "wrong-factors";
+        judged.explains = findings.is_empty() || cause.kind != CauseKind::Factors;
         let wrong = &all.rubric.wrong;
         // A fragment may be wrong because its source bytes are misplaced; the rubric says which mistake is likely.
         let is_likely = !["wrong-fragment", super::NO_MISTAKE].contains(&&*wrong.mistake);
-        match cause.mistake {
+        match cause.kind {
             // A swizzle on one side leaves an element in its row.
-            "wrong-fragment"
-                if wrong.mistake == SWIZZLE && cause.hint.starts_with(fragment::OTHER_CHUNK) =>
-            {
+            CauseKind::Chunk if wrong.mistake == SWIZZLE => {
                 (wrong.hint.clone(), wrong.mistake.clone())
             }
             // A stage that holds another tile has no wrong fragments, but fragments of another k.
-            "wrong-fragment" if is_likely && cause.hint.starts_with(fragment::OTHER_CHUNK) => {
-                (cause.hint, SWIZZLE.into())
-            }
-            mistake => (cause.hint, mistake.to_owned()),
+            CauseKind::Chunk if is_likely => (cause.hint, SWIZZLE.into()),
+            kind => (cause.hint, kind.mistake().to_owned()),
         }
     } else if let Some(found) = by_sanitizer.filter(|_| !by_address) {
         (

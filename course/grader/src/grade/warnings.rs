@@ -1,9 +1,9 @@
 //! Compiler warnings of a kernel with missing points: the line of a warning may be the cause.
 use std::path::Path;
 
-use harness::{Compile, Error, compile_text, name_in_ptx, ptx_file};
+use harness::{Compile, Error, IGNORES_SETMAXNREG, compile_text, name_in_ptx, ptx_file};
 
-use super::Complaint;
+use super::{Complaint, NO_MISTAKE};
 
 /// Warnings that almost always indicate a mistake: division by zero, operation out of range, unreachable statement,
 /// expression without effect, comparison of an unsigned number with zero, variable used before it is set, function
@@ -41,6 +41,23 @@ pub fn of(
         "begin here: the kernel compiles, but what the compiler warns about may be the mistake";
     let what = format!("the compiler warns:\n{}", lines.join("\n"));
     Some(Complaint::new(what, hint, "compiler-warning"))
+}
+
+/// ptxas, if it is found, ignores each `setmaxnreg` of this kernel. That costs no points: C is right, and no assignment needs
+/// it.
+pub fn of_setmaxnreg(ptx: &str, arch: &str, compiler: &dyn Compile) -> Option<Complaint> {
+    if !ptx.contains("setmaxnreg") {
+        return None;
+    }
+    let code = compiler.assemble(ptx, "gemm", arch).ok()?;
+    let ignores = code.lines().any(|line| line == IGNORES_SETMAXNREG);
+    ignores.then(|| {
+        Complaint::new(
+            "ptxas ignores each setmaxnreg of this kernel: one of them leaves a warp fewer registers than its code needs",
+            "how many registers a thread do the accumulators of each warp take, and how many are left for its addresses and counters?",
+            NO_MISTAKE,
+        )
+    })
 }
 
 /// The compiler's messages if the kernel does not compile.

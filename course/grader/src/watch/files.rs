@@ -14,6 +14,9 @@ use crate::submission::BESIDE;
 /// A save consists of several events: an editor truncates a file and writes it, or writes another and renames it.
 const SETTLED: Duration = Duration::from_millis(50);
 
+/// How long a file may be absent while an editor replaces it.
+const REPLACED: Duration = Duration::from_millis(200);
+
 /// How often files are polled on systems without events.
 const POLLED: Duration = Duration::from_millis(300);
 
@@ -66,12 +69,20 @@ fn changed(file: &Path, to: Sender<Event>) -> impl FnMut(DebounceEventResult) + 
     let file = file.to_owned();
     let mut before = content(&file);
     move |_| {
-        let now = content(&file);
-        // Opening or touching a file changes nothing, and one that is just being replaced will soon exist again.
-        if now.0.is_some() && now != before {
-            before = now;
-            let _ = to.send(Event::FileChanged);
+        let mut now = content(&file);
+        if now.0.is_none() && before.0.is_some() {
+            std::thread::sleep(REPLACED);
+            now = content(&file);
         }
+        // Opening or touching a file changes nothing.
+        let event = match (&before.0, &now.0) {
+            (None, None) => return,
+            (Some(_), None) => Event::FileRemoved,
+            _ if now == before => return,
+            _ => Event::FileChanged,
+        };
+        before = now;
+        let _ = to.send(event);
     }
 }
 

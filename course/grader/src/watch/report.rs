@@ -96,15 +96,30 @@ impl RunReport {
         self
     }
 
-    /// Every criterion that can be right or wrong, and whether it is right.
-    pub fn checks(&self) -> impl Iterator<Item = (String, bool)> {
+    /// Whether any launch took place; true for answers, which are not launched.
+    pub fn has_launched(&self) -> bool {
+        self.launches.is_empty() || self.launches.iter().any(|one| one.right.is_some())
+    }
+
+    /// For launches that did not take place, takes the result of an earlier run.
+    pub fn with_earlier(mut self, earlier: Option<&Self>) -> Self {
+        let before = earlier.map_or(&[][..], |earlier| &earlier.launches);
+        for launch in self.launches.iter_mut().filter(|one| one.right.is_none()) {
+            let same = before.iter().find(|one| one.name == launch.name);
+            launch.right = same.and_then(|one| one.right);
+        }
+        self
+    }
+
+    /// Every criterion that can be right or wrong, and whether it is right, if that is known.
+    pub fn checks(&self) -> impl Iterator<Item = (String, Option<bool>)> {
         let launches = self.launches.iter();
-        let launches = launches.map(|one| (format!("C {}", one.name), one.right == Some(true)));
+        let launches = launches.map(|one| (format!("C {}", one.name), one.right));
         // Values are covered by the launches above, one by one.
         let has_launches = !self.launches.is_empty();
         let items = self.items.iter();
         let items = items.filter(move |one| !has_launches || !one.name.contains("values at"));
-        launches.chain(items.map(|one| (one.name.clone(), one.is_full())))
+        launches.chain(items.map(|one| (one.name.clone(), Some(one.is_full()))))
     }
 }
 

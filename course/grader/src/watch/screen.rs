@@ -152,6 +152,7 @@ fn head(state: &State, page: &mut Page) {
         let file = &state.file;
         match &state.progress {
             Progress::Failed(why) => failed(page, file, why),
+            Progress::Removed => removed(page, file),
             _ => page.text(Tone::Heading, &format!("{file}: grading …")),
         }
         return;
@@ -178,7 +179,13 @@ fn head(state: &State, page: &mut Page) {
         Progress::Rest => page.text(Tone::Quiet, "the other launches are running …"),
         Progress::Done => {}
         Progress::Failed(why) => failed(page, &state.file, why),
+        Progress::Removed => removed(page, &state.file),
     }
+}
+
+fn removed(page: &mut Page, file: &str) {
+    let text = format!("{file} has been removed; it is graded again once it is back");
+    page.text(Tone::Wrong, &text);
 }
 
 fn failed(page: &mut Page, file: &str, why: &str) {
@@ -187,8 +194,19 @@ fn failed(page: &mut Page, file: &str, why: &str) {
 
 fn main(state: &State, page: &mut Page) {
     if let Some(report) = &state.report {
-        changes(state, page);
-        wrong(report, page);
+        match report.has_launched() {
+            true => {
+                changes(state, page);
+                wrong(report, page);
+            }
+            false => {
+                page.blank();
+                page.text(
+                    Tone::Wrong,
+                    "nothing was launched; what was right before is not wrong now",
+                );
+            }
+        }
         complaints(report, page);
         if let Some(printed) = &report.printed {
             page.blank();
@@ -346,7 +364,7 @@ fn keys(page: &mut Page) {
 mod tests {
     use super::*;
     use crate::watch::report::Stage;
-    use crate::watch::state::tests::{begun, reported};
+    use crate::watch::state::tests::{begun, not_compiled, reported};
     use crate::watch::state::{Event, Key};
 
     fn text(lines: &[Line]) -> String {
@@ -385,6 +403,26 @@ mod tests {
             "h",
         );
         insta::assert_snapshot!(text(&lines(&state, 80)));
+    }
+
+    #[test]
+    fn a_kernel_that_does_not_compile_and_one_that_is_gone() {
+        let before = reported(Stage::Public, [true; 3], false);
+        let mut state = with(vec![before.clone(), not_compiled(before)], "");
+        let shown = text(&lines(&state, 80));
+        let nothing = "nothing was launched; what was right before is not wrong now\n";
+        let compiler = "k.cu does not compile:\nk.cu(7): error: expected a \";\"\n";
+        assert!(
+            shown.contains(nothing) && shown.contains(compiler),
+            "{shown}"
+        );
+        assert!(
+            !shown.contains("newly wrong") && !shown.contains("still wrong"),
+            "{shown}"
+        );
+        state.update(Event::FileRemoved);
+        let shown = text(&lines(&state, 80));
+        assert!(shown.contains("my_kernel.cu has been removed;"), "{shown}");
     }
 
     #[test]

@@ -37,6 +37,8 @@ impl Key {
 pub enum Event {
     /// The content of the kernel or of the predictions has changed.
     FileChanged,
+    /// The kernel does not exist any more.
+    FileRemoved,
     /// The run with this number has a report.
     Reported(u64, Box<RunReport>),
     /// It ended without a report of all launches, for this reason.
@@ -84,6 +86,8 @@ pub enum Progress {
     Done,
     /// There is no grade, for this reason.
     Failed(String),
+    /// There is no file.
+    Removed,
 }
 
 /// What changed since the previous run.
@@ -100,9 +104,9 @@ impl Changes {
         let mut changes = Self::default();
         for (name, is_right) in now.checks() {
             let was_right = before.checks().find(|(other, _)| *other == name);
-            match (was_right, is_right) {
-                (Some((_, false)), true) => changes.right.push(name),
-                (Some((_, true)), false) => changes.wrong.push(name),
+            match (was_right.and_then(|(_, was)| was), is_right) {
+                (Some(false), Some(true)) => changes.right.push(name),
+                (Some(true), Some(false)) => changes.wrong.push(name),
                 _ => {}
             }
         }
@@ -170,6 +174,13 @@ impl State {
     pub fn update(&mut self, event: Event) -> Vec<Action> {
         match event {
             Event::FileChanged => self.start(),
+            Event::FileRemoved => {
+                let cancel = self.is_running().then_some(Action::Cancel);
+                // What a canceled run still sends has another number.
+                self.run += 1;
+                self.progress = Progress::Removed;
+                cancel.into_iter().chain([Action::Redraw]).collect()
+            }
             // A canceled run may already have sent an event.
             Event::Reported(run, _) | Event::Failed(run, _) if run != self.run => Vec::new(),
             Event::Reported(_, report) => {
@@ -209,9 +220,13 @@ impl State {
             Stage::Public => (&mut self.public, Progress::Rest),
             Stage::All => (&mut self.all, Progress::Done),
         };
-        let changes = last.as_ref().map(|last| Changes::between(last, &report));
-        *last = Some(report.clone());
-        self.changes = changes;
+        // A kernel that does not compile says nothing about its launches.
+        let has_launched = report.has_launched();
+        let before = last.as_ref().filter(|_| has_launched);
+        self.changes = before.map(|before| Changes::between(before, &report));
+        if has_launched {
+            *last = Some(report.clone().with_earlier(last.as_ref()));
+        }
         self.progress = progress;
         self.report = Some(report);
         self.scrolled = 0;
@@ -366,6 +381,56 @@ pub mod tests {
         let hidden = "C at a hidden size with tile 2 (32x32x32)";
         assert_eq!(changes.right, [hidden, "mechanism"]);
         assert_eq!(changes.wrong, ["C at 70x40x100"]);
+    }
+
+    /// The same report of a kernel that does not compile.
+    pub fn not_compiled(mut report: RunReport) -> RunReport {
+        report.launches.iter_mut().for_each(|one| one.right = None);
+        report.items.iter_mut().for_each(|one| one.points = 0.0);
+        report.complaints = vec![Reported {
+            what: "k.cu does not compile:\nk.cu(7): error: expected a \";\"".into(),
+            hint: "begin with the compiler's first message".into(),
+            read: "book/book/mistakes.html#not-launched".into(),
+            see: None,
+        }];
+        report
+    }
+
+    #[test]
+    fn a_kernel_that_does_not_compile_leaves_its_launches_as_they_were() {
+        let mut state = begun();
+        let first = reported(Stage::Public, [true, false, true], true);
+        state.update(found(1, first.clone()));
+        state.update(Event::FileChanged);
+        state.update(found(2, not_compiled(first)));
+        assert_eq!(state.changes, None, "nothing was launched");
+        state.update(Event::FileChanged);
+        state.update(found(3, reported(Stage::Public, [false, true, true], true)));
+        let changes = state.changes.clone().expect("changes since the first run");
+        assert_eq!(changes.right, ["C at 70x40x100"]);
+        assert_eq!(changes.wrong, ["C at 64x32x32"]);
+        // A launch that an earlier one has prevented is as it was.
+        state.update(Event::FileChanged);
+        let mut stopped = reported(Stage::Public, [false, true, true], true);
+        stopped.launches[1].right = None;
+        state.update(found(4, stopped));
+        assert_eq!(state.changes.clone().expect("changes").wrong, [""; 0]);
+        state.update(Event::FileChanged);
+        state.update(found(5, reported(Stage::Public, [false; 3], true)));
+        let changes = state.changes.clone().expect("changes");
+        assert_eq!(changes.wrong, ["C at 70x40x100"]);
+    }
+
+    #[test]
+    fn a_removed_file_ends_the_run_until_it_is_back() {
+        let mut state = begun();
+        let actions = state.update(Event::FileRemoved);
+        assert_eq!(actions, [Action::Cancel, Action::Redraw]);
+        assert_eq!(state.progress, Progress::Removed);
+        let late = found(1, reported(Stage::Public, [true; 3], true));
+        assert_eq!(state.update(late), []);
+        let actions = state.update(Event::FileChanged);
+        assert_eq!(actions, [Action::Start(3), Action::Redraw]);
     }
 
     #[test]

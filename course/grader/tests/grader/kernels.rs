@@ -273,7 +273,7 @@ fn a_grade_is_the_same_again_and_names_what_it_rests_on() {
     );
     assert_eq!(extra["rubric_sha256"].as_str().map(str::len), Some(64));
     assert_eq!(extra["submission_sha256"].as_str().map(str::len), Some(64));
-    assert_eq!(extra["grader"], "13");
+    assert_eq!(extra["grader"], "14");
     let tests = results["tests"].as_array().expect("tests");
     let sum: f64 = tests.iter().filter_map(|test| test["score"].as_f64()).sum();
     assert!((sum - 79.0).abs() < 1e-9);
@@ -323,6 +323,89 @@ fn lines_where_warps_of_a_deadlock_wait_are_shown() {
     for line in [barrier, "__syncthreads();"] {
         assert!(text.contains(&format!(": {line}\n")), "{line}: {text}");
     }
+}
+
+/// The sanitizer counts what a `wgmma` takes, ptxas all registers. It ignores such a `setmaxnreg`, so only the finding costs points.
+#[test]
+fn setmaxnreg_below_what_is_in_use() {
+    if !has_nvrtc() || !has_ptxas() {
+        return;
+    }
+    let specialized = root().join("course/assignments/11_specialized");
+    let solution = solution(&specialized);
+    let grader = grader(&specialized, None);
+    let with = |registers: u32| {
+        let loops = "    for (int step = 0; step < steps; ++step) {\n        const int round = step / STAGES, from";
+        let gives =
+            format!("    asm volatile(\"setmaxnreg.dec.sync.aligned.u32 {registers};\");\n{loops}");
+        assert!(solution.contains(loops));
+        graded(&grader, &specialized, &solution.replacen(loops, &gives, 1))
+    };
+    let ignores = "ptxas ignores each setmaxnreg of this kernel";
+    let text = with(24).text("book");
+    assert!(
+        text.contains("Too few registers after setmaxnreg"),
+        "{text}"
+    );
+    assert!(text.contains("and the warp owns 24 a thread"), "{text}");
+    assert!(text.contains(ignores), "{text}");
+    let grade = with(104);
+    let text = grade.text("book");
+    assert!(grade.passed() && text.contains(ignores), "{text}");
+    let text = with(144).text("book");
+    assert!(!text.contains("setmaxnreg"), "{text}");
+}
+
+/// A call that the clock cannot follow has a hint of its own.
+#[test]
+fn the_hint_of_an_indirect_call() {
+    if !has_nvrtc() || !has_ptxas() {
+        return;
+    }
+    let faster = root().join("course/assignments/12_faster");
+    let all = Mutations::of(&faster).mutation;
+    let is_called = |one: &&Mutation| one.name == "copies_by_a_pointer";
+    let called = all.iter().find(is_called).expect("such a cheat");
+    let text = graded(&grader(&faster, None), &faster, &called.text(&faster)).text("book");
+    let hint = "hint: which function is called by a pointer, or which `switch` has many cases?";
+    assert!(text.contains(hint), "{text}");
+}
+
+/// A line of an inlined function is quoted with the call, and a deadlock names its mbarriers.
+#[test]
+fn lines_of_inlined_functions_and_mbarriers_are_named() {
+    if !has_nvrtc() {
+        return;
+    }
+    let ring = root().join("course/assignments/10_ring");
+    let says = |name: &str| {
+        let all = Mutations::of(&ring).mutation;
+        let one = all.iter().find(|one| one.name == name).expect(name);
+        graded(&grader(&ring, None), &ring, &one.text(&ring)).text("book")
+    };
+    let text = says("releases_a_stage_before_it_is_read");
+    let quoted = "  line 166: tma_load(s.stages[stage].A, A, step * BK, tileRow, &s.full[stage]);\n  in `load`, called from line 196: load(step, step % STAGES);\n";
+    assert!(text.contains(quoted), "{text}");
+    let text = says("the_producer_waits_for_the_other_parity");
+    let named = "waits at kernel.cu:195 for phase 0 (parity 0) of mbarrier s + 0x9018 (index 0 of the 3 initialized at kernel.cu:155): 4 of 4 \
+         arrivals pending";
+    assert!(text.contains(named), "{text}");
+}
+
+/// Wavefronts that no conflict explains have a line, too.
+#[test]
+fn the_line_of_most_wavefronts_is_named() {
+    if !has_nvrtc() {
+        return;
+    }
+    let all = Mutations::of(&swizzle()).mutation;
+    let one = all
+        .iter()
+        .find(|one| one.name == "reads_the_same_rows_again")
+        .expect("a mutation");
+    let text = graded(&grader(&swizzle(), None), &swizzle(), &one.text(&swizzle())).text("book");
+    let most = "the multiplied elements fill\n  most of them by ldmatrix";
+    assert!(text.contains(most) && text.contains(" in line "), "{text}");
 }
 
 /// Only the launch bounds of the kernel that is launched count.
@@ -379,6 +462,7 @@ fn complaints_link_to_mistakes_of_the_book() {
     let grade = root().join("course/grader/src/grade");
     let mut found = 0;
     for file in [
+        "advice.rs",
         "answers.rs",
         "clock.rs",
         "diagnosis.rs",

@@ -3,6 +3,7 @@ use std::sync::Arc;
 
 use super::super::block::Execution;
 use super::super::lane_access::{Fatal, Result};
+use super::super::mbarrier::{Misuse, name};
 use super::super::warp::Warp;
 use super::MAX_IN_FLIGHT;
 use super::payload::{Payload, Shape};
@@ -56,7 +57,7 @@ impl Execution<'_> {
             let reason = format!(
                 "block {rank} of the cluster has exited before {bytes} bytes landed in its shared memory: no thread has waited for them"
             );
-            self.report(FindingKind::UnfinishedCopy(reason), by.site);
+            self.report(FindingKind::UnfinishedCopy(Space::Shared, reason), by.site);
             let barriers = self.block_of(rank).map(|block| &mut block.mbarriers);
             let barrier = barriers.and_then(|barriers| barriers.get_mut(&transfer.mbarrier));
             // The mbarrier would have been signaled: do not report a wrong count as well.
@@ -98,10 +99,9 @@ impl Execution<'_> {
                 .extend(Some(transfer.issue).filter(|&issue| issue > 0));
             barrier.transact(-i64::from(bytes))
         });
-        changed.map_err(|reason| {
-            let reason = format!("{bytes} bytes have landed, but {reason}");
-            self.report(FindingKind::InvalidMbarrier(reason), by.site);
-            Fatal
+        changed.map_err(|misuse| {
+            let misuse = misuse.after(&format!("{bytes} bytes have landed, but "));
+            self.invalid_mbarrier(misuse, by.site)
         })
     }
 }
@@ -190,6 +190,7 @@ impl Warp {
             reduction,
             is_read,
         } = flight;
+        let program = cx.machine.program;
         let Some(block) = cx.block_of(rank) else {
             return Ok(());
         };
@@ -203,10 +204,11 @@ impl Warp {
             return Ok(());
         }
         let Some(number) = block.mbarriers.get(&mbarrier).map(|barrier| barrier.number) else {
+            let name = name(program, &block.mbarriers, mbarrier);
             let reason = format!(
-                "a bulk copy names the mbarrier at 0x{mbarrier:x} of block {rank}, which is not initialized"
+                "a bulk copy names the mbarrier {name} of block {rank}, which is not initialized"
             );
-            return Err(cx.invalid_mbarrier(reason, site));
+            return Err(cx.invalid_mbarrier(Misuse::absent(reason), site));
         };
         // Asynchronous stores of threads are in the generic proxy (PTX ISA, "Async proxy", names bulk copies only).
         let generic = matches!(from, Source::Registers(..));

@@ -5,6 +5,7 @@ use super::super::lanes::lanes;
 use super::super::warp::Warp;
 use super::MAX_IN_FLIGHT;
 use super::payload::Payload;
+use crate::Space;
 use crate::finding::FindingKind;
 use crate::happens_before::Engine;
 use crate::op::Reduce;
@@ -148,7 +149,7 @@ impl Warp {
                     store.payload.bytes
                 );
                 let by = store.by;
-                cx.report(FindingKind::UnfinishedCopy(reason), by.site);
+                cx.report(FindingKind::UnfinishedCopy(Space::Global, reason), by.site);
             }
             self.read_source(&mut store, cx);
             cx.deliver(&store);

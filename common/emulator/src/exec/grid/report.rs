@@ -56,8 +56,8 @@ fn symbol(finding: &Finding, program: &Program, memory: &Memory) -> Option<(Stri
     let (space, address) = finding.address()?;
     match space {
         Space::Shared | Space::Cluster => {
-            let (name, offset) = program.shared_symbol(address)?;
-            Some((name.to_owned(), offset))
+            let (symbol, offset) = program.shared_symbol(address)?;
+            Some((symbol.name.clone(), offset))
         }
         Space::Global | Space::Generic => {
             let (index, offset) = memory.find(address, 1)?;

@@ -1,10 +1,10 @@
 //! Operations of threads on an mbarrier: `init`, `inval`, arrivals, `expect_tx` (PTX ISA, "mbarrier.arrive").
-use super::{Checked, MAX_COUNT, Mbarrier};
+use super::{Checked, MAX_COUNT, Mbarrier, Misuse, name};
 use crate::exec::block::Execution;
 use crate::exec::lane_access::Result;
 use crate::exec::lanes::lanes;
 use crate::exec::warp::{Signal, Warp};
-use crate::finding::AccessKind;
+use crate::finding::{AccessKind, MbarrierMisuse};
 use crate::happens_before::HappensBefore;
 use crate::op::{MbarrierAccess, MbarrierAction, Scope};
 use crate::shadow::{AccessMode, Site};
@@ -80,7 +80,7 @@ impl Warp {
                 false => order.release(actor, bit, alive, view),
             }
         };
-        let recorded = cx.common.lookahead.is_some();
+        let recorded = cx.common.lookahead.is_some() || cx.machine.options.sanitize;
         let arrived = |barrier: &mut Mbarrier| {
             barrier.arrived = Some(site);
             if recorded {
@@ -90,7 +90,7 @@ impl Warp {
         let tx = |count: u32| -> Checked<i64> {
             match count {
                 0..=MAX_COUNT => Ok(count.into()),
-                _ => Err(format!("{count} bytes; a tx-count takes up to {MAX_COUNT}")),
+                _ => Err(format!("{count} bytes; a tx-count takes up to {MAX_COUNT}").into()),
             }
         };
         cx.profiler.effect(|| {
@@ -123,19 +123,21 @@ impl Warp {
             }
             MbarrierAction::Init => {
                 if count == 0 || count > MAX_COUNT {
-                    return Err(format!("a count of {count}; it takes 1 to {MAX_COUNT}"));
+                    return Err(format!("a count of {count}; it takes 1 to {MAX_COUNT}").into());
                 }
                 if cx.block.mbarriers.contains_key(&at) {
-                    return Err(format!(
-                        "there is an mbarrier at 0x{at:x} already; mbarrier.inval ends it"
-                    ));
+                    let name = name(cx.machine.program, &cx.block.mbarriers, at);
+                    let why =
+                        format!("there is an mbarrier at {name} already; mbarrier.inval ends it");
+                    return Err(Misuse(MbarrierMisuse::Present, why));
                 }
                 let known = cx.block.only_mbarriers.remove(&at).unwrap_or_default();
                 if cx.block.last_writes(at) == known {
                     cx.block.only_mbarriers.insert(at, 0);
                 }
                 cx.check(AccessMode::Init, at, 8, site);
-                let barrier = Mbarrier::new(count, cx.common.mbarriers);
+                let new = Mbarrier::new(count, cx.common.mbarriers);
+                let barrier = Mbarrier { init: op, ..new };
                 cx.common.mbarriers += 1;
                 cx.block.shared[at as usize / 4..][..2].copy_from_slice(&barrier.words());
                 cx.block.mbarriers.insert(at, barrier);

@@ -1,25 +1,62 @@
 //! mbarriers: phases, pending arrivals, tx-count (PTX ISA, "mbarrier").
 mod arrive;
 mod model;
+mod name;
 mod wait;
 
 pub use model::MbarrierModel;
+pub(super) use name::name;
+
+use std::collections::BTreeMap;
 
 use super::block::Execution;
 use super::lane_access::{Fatal, LaneAccess, Result};
 use super::lanes::lanes;
 use super::lookahead::Issue;
 use crate::Space;
-use crate::finding::{AccessKind, FindingKind};
+use crate::finding::{AccessKind, FindingKind, MbarrierMisuse};
 use crate::happens_before::{Actor, HappensBefore, View};
+use crate::program::Program;
 use crate::shadow::{AccessCheck, AccessMode, Site};
 
 /// The largest count of arrivals, and the largest magnitude of the tx-count (PTX ISA, "Contents of the mbarrier
 /// object").
 const MAX_COUNT: u32 = (1 << 20) - 1;
 
-/// A result, or a description of the mistake.
-type Checked<T> = std::result::Result<T, String>;
+/// A result, or a mistake.
+type Checked<T> = std::result::Result<T, Misuse>;
+
+/// A mistake, and its description.
+pub(super) struct Misuse(MbarrierMisuse, String);
+
+impl From<String> for Misuse {
+    fn from(why: String) -> Self {
+        Self(MbarrierMisuse::Other, why)
+    }
+}
+
+impl Misuse {
+    /// Not initialized.
+    pub fn absent(why: String) -> Self {
+        Self(MbarrierMisuse::Absent, why)
+    }
+
+    /// Says which mbarrier it is.
+    fn of(self, name: &str) -> Self {
+        self.after(&format!("the mbarrier {name}: "))
+    }
+
+    /// Adds what comes before the description.
+    pub fn after(self, words: &str) -> Self {
+        Self(self.0, words.to_owned() + &self.1)
+    }
+}
+
+impl From<&str> for Misuse {
+    fn from(why: &str) -> Self {
+        why.to_owned().into()
+    }
+}
 
 /// The state of one mbarrier, kept in addition to its 8 bytes of shared memory.
 #[derive(Clone, Default)]
@@ -31,6 +68,8 @@ pub(super) struct Mbarrier {
     bytes: i64,
     /// Phases completed.
     pub phase: u64,
+    /// The operation that initialized it.
+    init: usize,
     /// Its number in the cluster, which selects the clock of the copies that complete on it.
     pub number: usize,
     /// What the arrivals of this and all earlier phases release; and what those up to the last completed phase release.
@@ -85,8 +124,9 @@ impl Mbarrier {
     fn check(&self, at: u32, shared: &[u32]) -> Checked<()> {
         match shared[at as usize / 4..][..2] == self.words() {
             true => Ok(()),
-            false => Err(format!(
-                "the mbarrier at 0x{at:x} has been overwritten by something else"
+            false => Err(Misuse(
+                MbarrierMisuse::Overwritten,
+                "it has been overwritten by something else".into(),
             )),
         }
     }
@@ -104,16 +144,21 @@ impl Mbarrier {
                 (0, bytes @ 1..) => format!(", and for {bytes} bytes: the phase has not ended yet"),
                 _ => String::new(),
             };
-            let overrun = if count > 0 { "phase overrun: " } else { "" };
-            return Err(format!(
+            let (of, overrun) = match count {
+                0 => (MbarrierMisuse::Other, ""),
+                _ if bytes.is_empty() => (MbarrierMisuse::Overrun, "phase overrun: "),
+                _ => (MbarrierMisuse::EarlyArrival, "phase overrun: "),
+            };
+            let why = format!(
                 "{overrun}{count} arrivals, but phase {phase} waits for {pending} more of {}{bytes}",
                 self.expected
-            ));
+            );
+            return Err(Misuse(of, why));
         }
         if no_complete && count == pending {
-            return Err(format!(
-                "{count} arrivals with .noComplete would complete phase {phase}"
-            ));
+            return Err(
+                format!("{count} arrivals with .noComplete would complete phase {phase}").into(),
+            );
         }
         self.pending -= count;
         if drop {
@@ -129,7 +174,8 @@ impl Mbarrier {
             return Err(format!(
                 "a tx-count of {}; it must be from -{MAX_COUNT} to {MAX_COUNT}",
                 self.bytes
-            ));
+            )
+            .into());
         }
         Ok(())
     }
@@ -171,26 +217,33 @@ impl Mbarrier {
         self.pending < self.expected
     }
 
-    /// Describes the arrivals and bytes it waits for.
+    /// Describes the current phase, and the arrivals and bytes it waits for.
     pub fn wanting(&self) -> String {
+        format!("{}: {}", self.current(), self.pending())
+    }
+
+    /// Names the current phase.
+    fn current(&self) -> String {
+        format!("phase {} (parity {})", self.phase, self.phase % 2)
+    }
+
+    /// Describes what is pending in it.
+    fn pending(&self) -> String {
         let bytes = match self.bytes {
             0 => String::new(),
             n @ 1.. => format!(", {n} bytes still expected"),
             n => format!(", {} bytes more than expected have arrived", -n),
         };
         format!(
-            "phase {} (parity {}): {} of {} arrivals pending{bytes}",
-            self.phase,
-            self.phase % 2,
-            self.pending,
-            self.expected
+            "{} of {} arrivals pending{bytes}",
+            self.pending, self.expected
         )
     }
 }
 
 impl Execution<'_> {
-    pub fn invalid_mbarrier(&mut self, reason: String, site: Site) -> Fatal {
-        self.report(FindingKind::InvalidMbarrier(reason), site);
+    pub fn invalid_mbarrier(&mut self, Misuse(of, why): Misuse, site: Site) -> Fatal {
+        self.report(FindingKind::InvalidMbarrier(of, why), site);
         Fatal
     }
 
@@ -219,14 +272,18 @@ impl Execution<'_> {
         at: u32,
         change: impl FnOnce(&mut Mbarrier, &mut HappensBefore) -> Checked<T>,
     ) -> Checked<T> {
+        let program = self.machine.program;
         let (block, order) = self.block_and_order(rank);
         let Some(block) = block else {
-            return Err(format!("the cluster has no block {rank}"));
+            return Err(format!("the cluster has no block {rank}").into());
         };
-        let barrier = block.mbarriers.get_mut(&at).ok_or_else(|| missing(at))?;
-        barrier.check(at, &block.shared)?;
-        let result = change(barrier, order)
-            .map_err(|reason| format!("the mbarrier at 0x{at:x}: {reason}"))?;
+        let found = block.mbarriers.get_mut(&at);
+        let barrier = found.ok_or_else(|| missing(program, at))?;
+        let checked = barrier.check(at, &block.shared);
+        let result = match checked.and_then(|()| change(barrier, order)) {
+            Ok(result) => result,
+            Err(misuse) => return Err(misuse.of(&name(program, &block.mbarriers, at))),
+        };
         if barrier.turn() {
             block.phases += 1;
         }
@@ -274,6 +331,8 @@ impl Execution<'_> {
     }
 }
 
-fn missing(at: u32) -> String {
-    format!("there is no mbarrier at 0x{at:x}: not initialized, or invalidated")
+fn missing(program: &Program, at: u32) -> Misuse {
+    let place = name(program, &BTreeMap::new(), at);
+    let why = format!("there is no mbarrier at {place}: not initialized, or invalidated");
+    Misuse::absent(why)
 }

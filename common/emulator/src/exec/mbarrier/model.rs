@@ -32,7 +32,9 @@ impl MbarrierModel {
     /// # Errors
     /// If fewer than `count` arrivals are pending.
     pub fn arrive(&mut self, count: u32) -> Result<bool, String> {
-        self.0.arrive(count, false, false)?;
+        self.0
+            .arrive(count, false, false)
+            .map_err(|misuse| misuse.1)?;
         Ok(self.0.turn())
     }
 
@@ -41,7 +43,7 @@ impl MbarrierModel {
     /// # Errors
     /// If the tx-count would be out of range.
     pub fn expect(&mut self, bytes: u32) -> Result<bool, String> {
-        self.0.transact(bytes.into())?;
+        self.0.transact(bytes.into()).map_err(|misuse| misuse.1)?;
         Ok(self.0.turn())
     }
 
@@ -50,7 +52,9 @@ impl MbarrierModel {
     /// # Errors
     /// If the tx-count would be out of range.
     pub fn complete(&mut self, bytes: u32) -> Result<bool, String> {
-        self.0.transact(-i64::from(bytes))?;
+        self.0
+            .transact(-i64::from(bytes))
+            .map_err(|misuse| misuse.1)?;
         Ok(self.0.turn())
     }
 

@@ -1,5 +1,5 @@
 //! Waits for a phase of an mbarrier: `test_wait`, `try_wait` (PTX ISA, "mbarrier.test_wait / mbarrier.try_wait").
-use super::{Checked, missing};
+use super::{Checked, Misuse, missing, name};
 use crate::banks::LANES;
 use crate::exec::block::{Execution, Unheeded};
 use crate::exec::lanes::{lanes, mask_of};
@@ -154,27 +154,26 @@ impl Warp {
         random(&mut state).is_multiple_of(16)
     }
 
-    /// Describes what a split at an mbarrier waits for.
+    /// Describes what a split at an mbarrier waits for: the end of its current phase, since any other has ended.
     pub(in crate::exec) fn waits_for(
         &self,
         wait: &MbarrierWait,
         split: &Split,
         cx: &Execution<'_>,
     ) -> String {
-        let lane = split.mask.trailing_zeros() as usize & 31;
         let at = self.waits_at(wait, split);
-        let phase = self.get(wait.phase, lane);
-        let requested = match wait.phase.class {
-            Class::B32 => format!("parity {phase}"),
-            _ => format!("phase {}", phase >> 40 & 0x7f_ffff),
+        let name = name(cx.machine.program, &cx.block.mbarriers, at);
+        let Some(barrier) = cx.block.mbarriers.get(&at) else {
+            return format!("mbarrier {name}");
         };
-        match cx.block.mbarriers.get(&at) {
-            Some(barrier) => format!(
-                "mbarrier 0x{at:x} for {requested}, which is in {}",
-                barrier.wanting()
-            ),
-            None => format!("mbarrier 0x{at:x} for {requested}"),
+        let (current, pending) = (barrier.current(), barrier.pending());
+        let mut words = format!("{current} of mbarrier {name}: {pending}");
+        let arrived = barrier.arriving_warps.iter();
+        let arrived: Vec<String> = arrived.map(|&warp| cx.machine.warp_name(warp)).collect();
+        if !arrived.is_empty() {
+            words += &format!("; arrived: {}", arrived.join(", "));
         }
+        words
     }
 
     /// The mbarrier at which the first lane of a split waits.
@@ -211,13 +210,15 @@ impl Execution<'_> {
 /// Whether the phase with this parity, or of this state, is complete. A parity refers to the current phase
 /// or the immediately preceding one (PTX ISA, "mbarrier.test_wait").
 fn phase_complete(cx: &mut Execution<'_>, at: u32, phase: u64, parity: bool) -> Checked<bool> {
-    let barrier = cx.block.mbarriers.get(&at).ok_or_else(|| missing(at))?;
-    barrier.check(at, &cx.block.shared)?;
+    let (program, all) = (cx.machine.program, &cx.block.mbarriers);
+    let barrier = all.get(&at).ok_or_else(|| missing(program, at))?;
+    let named = |misuse: Misuse| misuse.of(&name(program, all, at));
+    barrier.check(at, &cx.block.shared).map_err(named)?;
     let current = barrier.phase & 0x7f_ffff;
     if parity {
         return match phase {
             0 | 1 => Ok(current & 1 != phase),
-            _ => Err(format!("a parity of {phase}; it is 0 or 1")),
+            _ => Err(format!("a parity of {phase}; it is 0 or 1").into()),
         };
     }
     let asked = phase >> 40 & 0x7f_ffff;
@@ -225,7 +226,9 @@ fn phase_complete(cx: &mut Execution<'_>, at: u32, phase: u64, parity: bool) -> 
         0 => Ok(false),
         1 => Ok(true),
         _ => Err(format!(
-            "a state of phase {asked} at the mbarrier at 0x{at:x}, which is in phase {current}"
-        )),
+            "a state of phase {asked} at the mbarrier {}, which is in phase {current}",
+            name(program, all, at)
+        )
+        .into()),
     }
 }

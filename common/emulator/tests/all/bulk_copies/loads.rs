@@ -57,7 +57,8 @@ fn mistakes_in_a_load() {
     let outcome = go(&again, false);
     assert!(
         outcome.report().contains(
-            "phase 1 (parity 1): 1 of 1 arrivals pending, 1024 bytes more than expected have arrived"
+            "for phase 1 (parity 1) of mbarrier bars (initialized at kernel.cu:24): 1 of 1 arrivals pending, 1024 bytes \
+             more than expected have arrived"
         ),
         "{}",
         outcome.report()
