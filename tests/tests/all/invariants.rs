@@ -220,7 +220,12 @@ fn files_stay_small() {
                 rung.file_name()
                     .is_some_and(|name| name.to_string_lossy().starts_with(last))
             });
-            let limit = if last { 220 } else { 150 };
+            // Rung 16 also says who computes what of a split tile, and who adds it up.
+            let limit = match last {
+                true if rung.ends_with("16_stream_k") => 250,
+                true => 220,
+                false => 150,
+            };
             let lines = code_lines(&read(&kernel));
             assert!(
                 lines < limit,
@@ -234,7 +239,7 @@ fn files_stay_small() {
         let name = kernel.display();
         // One lab is the last rung for another type.
         let limit = if kernel.ends_with("bf16_tn/kernel.cu") {
-            250
+            280
         } else {
             150
         };
@@ -401,10 +406,12 @@ fn neighboring_rungs_keep_their_shape() {
     assert_eq!(body(&without), body(&mma), "05 without its XOR is 04");
 }
 
-/// The last line of `cargo ladder diff N`. 02, 04 and 10 replace the inner loop.
+/// The last line of `cargo ladder diff N`. 02, 04 and 10 replace the inner loop; 16 says who computes what of a split tile, and who
+/// adds it up.
 #[test]
 fn a_rung_changes_few_lines_of_the_one_that_it_builds_on() {
     const MOST: u32 = 60;
+    const MOST_IN_16: u32 = 90;
     const NEW_INNER_LOOP: [&str; 3] = ["02_smem", "04_mma", "10_wgmma"];
     for rung in rungs().iter().skip(1) {
         let name = rung.file_name().unwrap_or_default().to_string_lossy();
@@ -418,8 +425,12 @@ fn a_rung_changes_few_lines_of_the_one_that_it_builds_on() {
             .split_whitespace()
             .filter_map(|word| word.parse::<u32>().ok());
         let changed = numbers.max().unwrap_or_else(|| panic!("{name}: {last}"));
+        let most = match &*name {
+            "16_stream_k" => MOST_IN_16,
+            _ => MOST,
+        };
         assert!(
-            changed <= MOST || NEW_INNER_LOOP.contains(&name.as_ref()),
+            changed <= most || NEW_INNER_LOOP.contains(&name.as_ref()),
             "{name}: {last}"
         );
     }

@@ -13,8 +13,8 @@ const HIDDEN_BY_TIMING: [(&str, &str); 2] = [
         "what is stored too early goes where a right tile goes later",
     ),
     (
-        "the_first_to_come_adds",
-        "the first to arrive may find that the other's piece has already been written",
+        "adds_before_all_pieces_have_come",
+        "the other's piece may have been written before it is read",
     ),
 ];
 

@@ -45,12 +45,12 @@ impl Boards {
             }
             let board = match one.class.map(|class| class.does) {
                 Some(Does::Shared) => {
-                    shared += 1;
-                    shared % 3
+                    shared = (shared + 1) % 3;
+                    shared
                 }
                 _ => {
-                    other += 1;
-                    3 + other % 3
+                    other = (other + 1) % 3;
+                    3 + other
                 }
             };
             boards.own.insert(at, board % BOARDS);

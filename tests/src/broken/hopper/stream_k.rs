@@ -4,12 +4,12 @@ use crate::broken::{Broken, Caught};
 
 pub(super) const ALL: &[Broken] = &[
     Broken {
-        name: "the_first_to_come_adds",
+        name: "adds_before_all_pieces_have_come",
         size: "256x1280x2048",
         edits: &[
             (
-                "s.arrived[consumer] == last - first",
-                "s.arrived[consumer] == 0",
+                "while (__any_sync(~0u, *(volatile unsigned*)&arrivals < pieces)) {}",
+                "",
             ),
             TWO_CLUSTERS,
         ],
@@ -19,7 +19,10 @@ pub(super) const ALL: &[Broken] = &[
     Broken {
         name: "adds_all_pieces_but_the_last",
         size: "256x1280x2048",
-        edits: &[("of <= last;", "of < last;"), TWO_CLUSTERS],
+        edits: &[
+            ("of < first + pieces;", "of < first + pieces - 1;"),
+            TWO_CLUSTERS,
+        ],
         caught: Caught::ValuesAtSize,
         ..STREAM_K
     },
@@ -47,18 +50,15 @@ pub(super) const ALL: &[Broken] = &[
         ..STREAM_K
     },
     Broken {
-        name: "reads_who_came_last_before_it_is_written",
+        name: "announces_a_piece_without_a_fence",
         size: "256x1280x2048",
         edits: &[
-            (
-                "last - first);\n        named_barrier(warpgroup, 128);\n",
-                "last - first);\n",
-            ),
+            ("__threadfence();\n        __syncwarp();", "__syncwarp();"),
             TWO_CLUSTERS,
         ],
         caught: Caught::Sanitizer {
-            says: "Race reported between",
-            at: "!add_up()",
+            says: "Race reported between Write access",
+            at: "sum[i] += sums",
         },
         ..STREAM_K
     },
