@@ -72,7 +72,7 @@ struct Work {
 
     __device__ Work(int tiles, int K) : steps((K + BK - 1) / BK), to(steps)
     {
-        // Adding up costs about 8 steps and more with each piece, so a share has at least 8, and splitting has to save 16. Split tiles
+        // Each piece costs time, so a share has at least 8 steps. Adding up takes about 8, so splitting has to save 16. Split tiles
         // reuse less in L2, so it also has to save a quarter.
         rest = tiles % clusters * steps;
         const int equal = max(8, (rest + clusters - 1) / clusters);
@@ -90,8 +90,8 @@ struct Work {
         return from < to;
     }
 
-    // Who shares a split tile: the first cluster, the number of pieces, and how many of these are the last of their cluster's share.
-    struct Sharers { int first, pieces, last; };
+    // Which clusters share a split tile: the first, how many have a piece, and how many of them add up: those whose share ends here.
+    struct Sharers { int first, pieces, adders; };
 
     __device__ Sharers sharers(int tile) const
     {
@@ -209,35 +209,35 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
     // A cluster has at most two pieces. One that begins a tile is stored in its second slot.
     auto sums = [&](int of, int first) { return &partial[(2 * of + (of == first)) * CLUSTER + rank][consumer][0][thread]; };
 
-    // Stores the sums of a piece. Each warp counts its arrival; the last one below resets the count to 0.
+    // Stores the sums of a piece. Each warp counts its arrival; the last increment, in add_up, wraps the count to 0.
     auto store_piece = [&] {
         const int tile = work.number - work.whole;
-        const auto [first, pieces, last] = work.sharers(tile);
+        const auto [first, pieces, adders] = work.sharers(tile);
         #pragma unroll
         for (int i = 0; i < BN / 2; ++i)
             sums(cluster, first)[i * 128] = acc[i];
         __threadfence();
         __syncwarp();
         if (lane == 0)
-            atomicInc(&arrivals_at[tile * CLUSTER + rank][consumer][warp], pieces + last - 1);
+            atomicInc(&arrivals_at[tile * CLUSTER + rank][consumer][warp], pieces + adders - 1);
         __syncwarp();
     };
 
     // Adds up this cluster's panels of the split tile in which its share ends, in the order of the pieces. The clusters whose share ends
-    // there take each warp's panels in turn: nobody waits who still has a piece to compute.
+    // there take its panels in turn. So a cluster waits only after its last piece.
     auto add_up = [&] {
         const int tile = (work.end - 1) / work.steps;
-        const auto [first, pieces, last] = work.sharers(tile);
-        unsigned& arrivals = arrivals_at[tile * CLUSTER + rank][consumer][warp];
+        const auto [first, pieces, adders] = work.sharers(tile);
+        unsigned& arrived = arrivals_at[tile * CLUSTER + rank][consumer][warp];
         // Votes, so that the compiler knows that the branches are uniform.
-        while (__any_sync(~0u, *(volatile unsigned*)&arrivals < pieces)) {}
+        while (__any_sync(~0u, *(volatile unsigned*)&arrived < pieces)) {}
         __threadfence();
         if (lane == 0)
-            atomicInc(&arrivals, pieces + last - 1);
+            atomicInc(&arrived, pieces + adders - 1);
         mine = 0;
         #pragma unroll
         for (int p = 0; p < PANELS; ++p)
-            if (__any_sync(~0u, first + (warp * PANELS + p) % last == cluster)) {
+            if (__any_sync(~0u, first + (warp * PANELS + p) % adders == cluster)) {
                 float sum[PANEL / 2] = {};
                 #pragma unroll 2
                 for (int of = first; of < first + pieces; ++of)
@@ -310,7 +310,7 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
     if (STORE_BEHIND && cluster * work.share < work.end)
         add_up();
     // Nothing more is loaded: the last tile is stored through this consumer's rows of A, a panel in each stage.
-    if (STORE_BEHIND)
+    if (STORE_BEHIND && cluster < tiles)
         store_tile(&s.stage[0].A[consumer * WM * BK], sizeof(Stage) / 2);
     if (lane == 0)
         tma_store_wait<0>();

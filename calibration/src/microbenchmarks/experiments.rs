@@ -643,6 +643,21 @@ fn throttled() -> Vec<Experiment> {
             });
         }
     }
+    for kernel in [
+        "copy_rate_beside_0",
+        "copy_rate_beside_50",
+        "copy_rate_beside_100",
+    ] {
+        all.push(Experiment {
+            blocks: 132,
+            threads: 384,
+            shared: 6 * 16 * KIB,
+            bytes: 64 * KIB,
+            step: 500,
+            times: 8192,
+            ..one("throttled", kernel)
+        });
+    }
     all
 }
 

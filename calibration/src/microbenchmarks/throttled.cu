@@ -135,5 +135,62 @@ RATE(25)
 RATE(50)
 RATE(100)
 
+// The same by bulk copies of 16 KiB, of which six are in flight: enough for the L2's limit.
+template <int PRODUCTS>
+__device__ void copy_rate(PARAMETERS)
+{
+    constexpr unsigned BYTES = 16384, STAGES = 6;
+    extern __shared__ __align__(1024) unsigned char ring[];
+    __shared__ __align__(8) u64 full[STAGES];
+    __shared__ volatile unsigned done;
+    if (threadIdx.x == 0) {
+        for (unsigned i = 0; i < STAGES; ++i)
+            mbarrier_init(full + i, 1);
+        fence_mbarrier_init();
+        done = 0;
+    }
+    __syncthreads();
+    if (threadIdx.x >= 256)
+        return multiply_registers<PRODUCTS>(&done, sink);
+    if (threadIdx.x > 0)
+        return;
+    const char* const from = (const char*)data + (u64)blockIdx.x * bytes;
+    unsigned at = 0, stage = 0, phase = 0;
+    auto copy = [&](unsigned stage) {
+        mbarrier_expect(full + stage, BYTES);
+        asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];"
+                     :: "r"(address(ring + stage * BYTES)), "l"(from + at), "r"(BYTES), "r"(address(full + stage)) : "memory");
+        at = (at + BYTES) % bytes;
+    };
+    auto wait = [&] {                                  // for the oldest copy; returns its stage
+        const unsigned oldest = stage;
+        mbarrier_wait(full + oldest, phase);
+        stage = (oldest + 1) % STAGES;
+        phase ^= stage == 0;
+        return oldest;
+    };
+    for (unsigned i = 0; i < STAGES; ++i)
+        copy(i);
+    const u64 begin = nanoseconds();
+    while (nanoseconds() - begin < step * 1000000ull)
+        copy(wait());
+    const u64 then = nanoseconds();
+    const long long start = clock64();
+    for (unsigned n = 0; n < times; ++n)
+        copy(wait());
+    result[3 * blockIdx.x] = clock64() - start;
+    result[3 * blockIdx.x + 1] = (u64)times * (BYTES / 512);
+    result[3 * blockIdx.x + 2] = nanoseconds() - then;
+    for (unsigned i = 0; i < STAGES; ++i)
+        wait();
+    done = 1;
+}
+
+#define COPY_RATE(products) extern "C" __global__ void __launch_bounds__(384) copy_rate_beside_##products(PARAMETERS) \
+{ copy_rate<products>(result, sink, data, bytes, step, times); }
+COPY_RATE(0)
+COPY_RATE(50)
+COPY_RATE(100)
+
 extern "C" __global__ void __launch_bounds__(384) chase_l2(PARAMETERS) { chase<2>(result, sink, data, bytes, step, times); }
 extern "C" __global__ void __launch_bounds__(384) chase_dram(PARAMETERS) { chase<1>(result, sink, data, bytes, step, times); }
