@@ -123,7 +123,7 @@ impl Memory {
         port.max(l2).max(dram) + latency + farther
     }
 
-    /// When the L1 has looked up so many lines of a `cp.async`, one after the other.
+    /// When the L1 has looked up this number of lines of a `cp.async`, one after the other.
     pub fn look_up(&mut self, card: &Card, time: f64, lines: usize) -> f64 {
         self.lines_free = self.lines_free.max(time) + lines as f64 * card.interval.copy_line;
         self.lines_free

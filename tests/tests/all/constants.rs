@@ -710,3 +710,23 @@ fn dram_delivers_as_much_at_a_lower_clock() {
     let (clock, rate) = (slow / fast, beside / alone);
     assert!(clock < 0.9 && rate > 0.95, "{rate:.3} at {clock:.3}");
 }
+
+/// Nor does what the L2 delivers, by copies of 16 KiB.
+#[test]
+fn the_l2_delivers_as_much_at_a_lower_clock() {
+    let record = Record::new();
+    let clock_and_rate = |products: u32| {
+        let rows = record.rows(&format!("throttled/copy_rate_beside_{products}"), 384);
+        let row = rows.first().expect("a recorded rate");
+        let mhz = row.sm_mhz.expect("a recorded clock");
+        (mhz, 512.0 * mhz / row.clocks_each)
+    };
+    let ((fast, alone), (slow, beside)) = (clock_and_rate(0), clock_and_rate(100));
+    let (clock, rate) = (slow / fast, beside / alone);
+    assert!(
+        clock < 0.95 && (rate - 1.0).abs() < 0.02,
+        "{rate:.3} at {clock:.3}"
+    );
+    let limit = Card::H200.bytes.l2_own * Card::H200.mhz;
+    assert!((alone / limit - 1.0).abs() < 0.02, "the L2's limit");
+}

@@ -13,7 +13,7 @@ const HIDDEN_BY_TIMING: [(&str, &str); 2] = [
         "what is stored too early goes where a right tile goes later",
     ),
     (
-        "adds_before_all_pieces_have_come",
+        "adds_before_all_pieces_have_arrived",
         "the other's piece may have been written before it is read",
     ),
 ];

@@ -88,8 +88,8 @@ pub(super) const H200: Card = Card {
     },
     // Of a latency the part that does not follow the SM clock: microbenchmarks throttled/chase_l2 and chase_dram, at the clock that the
     // card chose beside idle SMs and beside busy tensor cores. What DRAM delivers a nanosecond does not follow it either: 4% less at 1,733 MHz
-    // (rate_beside_50). Assumed of the L2, whose limit that microbenchmark does not reach. TMA and a fence of the GPU's scope wait for the
-    // L2, so they have the same part.
+    // (rate_beside_50). Nor does what the L2 delivers: the same at 1,814 MHz (copy_rate_beside_100). TMA and a fence of the GPU's scope wait
+    // for the L2, so they have the same part.
     memory: OwnClock {
         l2_ns: 72.0,
         dram_ns: 230.0,

@@ -118,34 +118,35 @@ pub fn judge(
 ) -> Result<()> {
     for part in &rubric.part {
         let of_part = grade.complaints.len();
+        let mut ignored = None;
         match trials(rubric, part, kernel, launches, compiler)? {
             Ok(trials) => {
                 judge_part(grade, rubric, part, launches, &trials);
-                let ignored = trials.values().next().and_then(|trial| {
-                    let ptx = &trial.source().ptx;
-                    warnings::of_setmaxnreg(ptx, &rubric.arch, compiler)
-                });
-                let complaints = &mut grade.complaints;
-                complaints.extend(ignored.map(|one| one.in_part(&part.name)));
                 if grade.complaints.len() > of_part {
                     let few = trials.values().find_map(too_few_threads);
                     let few = few.map(|few| few.in_part(&part.name));
                     grade.complaints.splice(of_part..of_part, few);
                 }
+                // A remark, which costs no points and is no reason for other complaints.
+                ignored = trials.values().next().and_then(|trial| {
+                    let ptx = &trial.source().ptx;
+                    warnings::of_setmaxnreg(ptx, &rubric.arch, compiler)
+                });
             }
             Err(why) => nothing(grade, rubric, part, launches, why),
         }
-        if grade.complaints.len() == of_part {
-            continue;
+        if grade.complaints.len() > of_part {
+            let macros = macros_of(
+                rubric,
+                part,
+                launches.first().map_or(0, |launch| launch.tile),
+            );
+            if let Some(warned) = warnings::of(kernel, &rubric.arch, &macros, compiler) {
+                grade.complaints.insert(of_part, warned.in_part(&part.name));
+            }
         }
-        let macros = macros_of(
-            rubric,
-            part,
-            launches.first().map_or(0, |launch| launch.tile),
-        );
-        if let Some(warned) = warnings::of(kernel, &rubric.arch, &macros, compiler) {
-            grade.complaints.insert(of_part, warned.in_part(&part.name));
-        }
+        let ignored = ignored.map(|one| one.in_part(&part.name));
+        grade.complaints.extend(ignored);
     }
     Ok(())
 }

@@ -338,7 +338,7 @@ fn most_wavefronts(all: &LaunchResults, launch: &PlannedLaunch, one: &Launched) 
     let instructions = all.trial(launch).instructions();
     let mut lines = BTreeMap::new();
     for (of, counters) in instructions.iter().zip(&one.run.counters) {
-        if of.kind.is_load() {
+        if of.kind.is_load() && counters.shared.wavefronts > 0 {
             let line = lines.entry(quote::innermost(source, of)).or_insert((0, of));
             line.0 += counters.shared.wavefronts;
         }

@@ -15,7 +15,7 @@ pub fn of<T: AsRef<str>>(lines: &[(u32, T)], owner: &str, source: &str) -> Optio
         (!names(text, owner)).then_some((line, other))
     })?;
     Some(format!(
-        "line {line} accesses {other}, but these bytes belong to {owner}: its index is beyond the end of {other}"
+        "line {line} accesses {other}, but these bytes belong to {owner}: is its index beyond the end of {other}?"
     ))
 }
 

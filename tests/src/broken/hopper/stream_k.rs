@@ -4,11 +4,11 @@ use crate::broken::{Broken, Caught};
 
 pub(super) const ALL: &[Broken] = &[
     Broken {
-        name: "adds_before_all_pieces_have_come",
+        name: "adds_before_all_pieces_have_arrived",
         size: "256x1280x2048",
         edits: &[
             (
-                "while (__any_sync(~0u, *(volatile unsigned*)&arrivals < pieces)) {}",
+                "while (__any_sync(~0u, *(volatile unsigned*)&arrived < pieces)) {}",
                 "",
             ),
             TWO_CLUSTERS,
