@@ -310,7 +310,7 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
     if (STORE_BEHIND && cluster * work.share < work.end)
         add_up();
     // Nothing more is loaded: the last tile is stored through this consumer's rows of A, a panel in each stage.
-    if (STORE_BEHIND && cluster < tiles)
+    if (STORE_BEHIND && (panel < PANELS || cluster * work.share < work.end))
         store_tile(&s.stage[0].A[consumer * WM * BK], sizeof(Stage) / 2);
     if (lane == 0)
         tma_store_wait<0>();

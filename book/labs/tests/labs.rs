@@ -59,17 +59,21 @@ fn a_profile_lists_each_kernel_once_or_each_launch() {
     assert_eq!(text.matches("const int head =").count(), 2);
 }
 
-/// Another order of warps and blocks changes nothing: values, counters, findings.
+/// Another order of warps and blocks changes nothing: values, counters, findings. Only how often a cluster polls depends on it, while it waits for
+/// the clusters that share its tile.
 #[test]
 fn no_lab_depends_on_the_order_of_warps() {
+    let without_polls = |mut of: serde_json::Value| {
+        if let Some(split) = of.pointer_mut("/launches/128x256 split") {
+            split["counters"].take();
+        }
+        of
+    };
     for lab in labs::names() {
-        let first = json(&[lab]);
+        let first = without_polls(json(&[lab]));
         for schedule in ["1", "2", "3"] {
-            assert_eq!(
-                json(&[lab, "--schedule", schedule]),
-                first,
-                "{lab}, {schedule}"
-            );
+            let other = without_polls(json(&[lab, "--schedule", schedule]));
+            assert_eq!(other, first, "{lab}, {schedule}");
         }
     }
 }
