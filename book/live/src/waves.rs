@@ -26,8 +26,10 @@ fn one() -> u32 {
 
 /// SMs of an H100 or H200: with more CTAs, rung 16 splits no tile.
 const MOST_SHARING: u64 = 132;
-/// The minimum number of steps in a piece. Splitting must also save this many steps, and a quarter of a tile's.
-const LEAST_STEPS: u64 = 16;
+/// The minimum number of steps in a share.
+const LEAST_SHARE: u64 = 8;
+/// The minimum number of steps that splitting must save; also a quarter of a tile's.
+const LEAST_SAVED: u64 = 16;
 /// The most pieces of work that a page can draw.
 const MOST_PIECES: u64 = 20_000;
 
@@ -56,8 +58,8 @@ pub fn waves(of: &WavesOf) -> Result<Value, String> {
     }
     let clusters = (sms / ranks).min(tiles);
     let rest = tiles % clusters;
-    let equal = (rest * steps).div_ceil(clusters).max(LEAST_STEPS);
-    let saves = steps.saturating_sub(equal) >= LEAST_STEPS.max(steps / 4);
+    let equal = (rest * steps).div_ceil(clusters).max(LEAST_SHARE);
+    let saves = steps.saturating_sub(equal) >= LEAST_SAVED.max(steps / 4);
     let splits = of.stream_k && rest > 0 && clusters * ranks <= MOST_SHARING && saves;
     let share = if splits { equal } else { 0 };
     let whole = if splits { tiles - rest } else { tiles };

@@ -98,7 +98,7 @@ fn the_table_of_shares_is_what_the_figure_computes() {
         let found = waves(size, true);
         let of = |name| int(&found, name);
         let rest = of("lastWave") * of("steps");
-        let equal = rest.div_ceil(of("clusters")).max(16);
+        let equal = rest.div_ceil(of("clusters")).max(8);
         let is_split = found["split"] == true;
         let whole = of("tiles") - if is_split { of("lastWave") } else { 0 };
         let with_a_share = (0..of("clusters") as usize).filter(|&cluster| {
