@@ -157,34 +157,4 @@ fn the_pieces_at_8192_are_those_of_the_figure() {
             "cluster {cluster}"
         );
     }
-    // Cluster 1, call by call: 15 whole tiles, then its two pieces.
-    let mine = work(&found, 1);
-    assert_eq!(mine.len(), 17);
-    assert_eq!(
-        mine[..15].iter().map(|piece| piece[0]).collect::<Vec<_>>(),
-        (1..990).step_by(66).collect::<Vec<_>>()
-    );
-    assert!(row(&page, "2 to 15")[1].ends_with("… 925") && mine[14][0] == 925);
-    for (call, [tile, from, to]) in [("16", mine[15]), ("17", mine[16])] {
-        let cells = row(&page, call);
-        let shown = [1, 2, 3].map(|cell| number(&cells[cell]) as u64);
-        assert_eq!(shown, [tile, from, to], "call {call}");
-    }
-}
-
-#[test]
-fn the_exercise_on_paper_has_the_right_answer() {
-    let text = page().replace("\n   ", " ");
-    let (at_6144, at_12288) = (waves(6144, true), waves(12288, true));
-    let says = |found: &Value, share: u64| {
-        let (tiles, steps) = (int(found, "lastWave"), int(found, "steps"));
-        format!("{tiles} tiles of {steps} steps, shares of {share}")
-    };
-    assert!(text.contains(&format!(
-        "6144: {}.",
-        says(&at_6144, int(&at_6144, "share"))
-    )));
-    assert_eq!(at_12288["split"], false);
-    let equal = (int(&at_12288, "lastWave") * int(&at_12288, "steps")).div_ceil(66);
-    assert!(text.contains(&format!("12288: {};", says(&at_12288, equal))));
 }
