@@ -1,6 +1,13 @@
 //! The rule of the parent module in SIMD: computes the eight outputs of a row together.
+#[cfg(target_arch = "x86_64")]
+mod avx2;
+#[cfg(not(target_family = "wasm"))]
+mod plain;
 #[cfg(target_family = "wasm")]
 mod simd128;
+
+#[cfg(not(target_family = "wasm"))]
+use plain::Plain;
 
 use super::format::{NONE, nearest_f16, power};
 use super::{Bits, Card, Format, LOWEST, M, N, Sums};
@@ -60,129 +67,6 @@ trait Eight: Copy {
     fn truncate(self, a: Self::Word) -> Self::Word;
     /// An integer as the bits of the nearest f32.
     fn nearest(self, a: Self::Word) -> Self::Word;
-}
-
-/// Scalar code for any CPU.
-#[cfg(not(target_family = "wasm"))]
-#[derive(Clone, Copy)]
-struct Plain;
-
-#[cfg(not(target_family = "wasm"))]
-impl Eight for Plain {
-    type Word = [i32; N];
-    fn load(self, from: &[i32; N]) -> [i32; N] {
-        *from
-    }
-    fn store(self, word: [i32; N]) -> [i32; N] {
-        word
-    }
-    fn splat(self, value: i32) -> [i32; N] {
-        [value; N]
-    }
-    fn add(self, a: [i32; N], b: [i32; N]) -> [i32; N] {
-        std::array::from_fn(|n| a[n].wrapping_add(b[n]))
-    }
-    fn sub(self, a: [i32; N], b: [i32; N]) -> [i32; N] {
-        std::array::from_fn(|n| a[n].wrapping_sub(b[n]))
-    }
-    fn mul(self, a: [i32; N], b: [i32; N]) -> [i32; N] {
-        std::array::from_fn(|n| a[n].wrapping_mul(b[n]))
-    }
-    fn max(self, a: [i32; N], b: [i32; N]) -> [i32; N] {
-        std::array::from_fn(|n| a[n].max(b[n]))
-    }
-    fn and(self, a: [i32; N], b: [i32; N]) -> [i32; N] {
-        std::array::from_fn(|n| a[n] & b[n])
-    }
-    fn or(self, a: [i32; N], b: [i32; N]) -> [i32; N] {
-        std::array::from_fn(|n| a[n] | b[n])
-    }
-    fn xor(self, a: [i32; N], b: [i32; N]) -> [i32; N] {
-        std::array::from_fn(|n| a[n] ^ b[n])
-    }
-    fn greater(self, a: [i32; N], b: [i32; N]) -> [i32; N] {
-        std::array::from_fn(|n| -i32::from(a[n] > b[n]))
-    }
-    fn shift_right(self, a: [i32; N], bits: [i32; N]) -> [i32; N] {
-        std::array::from_fn(|n| (a[n] as u32).unbounded_shr(bits[n] as u32) as i32)
-    }
-    fn product(self, a: [i32; N], b: [i32; N]) -> [i32; N] {
-        let float = |bits: i32| f32::from_bits(bits as u32);
-        std::array::from_fn(|n| (float(a[n]) * float(b[n])).to_bits() as i32)
-    }
-    fn truncate(self, a: [i32; N]) -> [i32; N] {
-        a.map(|bits| f32::from_bits(bits as u32) as i32)
-    }
-    fn nearest(self, a: [i32; N]) -> [i32; N] {
-        a.map(|value| (value as f32).to_bits() as i32)
-    }
-}
-
-#[cfg(target_arch = "x86_64")]
-impl Eight for pulp::x86::V3 {
-    type Word = std::arch::x86_64::__m256i;
-    #[inline(always)]
-    fn load(self, from: &[i32; N]) -> Self::Word {
-        pulp::cast(*from)
-    }
-    #[inline(always)]
-    fn store(self, word: Self::Word) -> [i32; N] {
-        pulp::cast(word)
-    }
-    #[inline(always)]
-    fn splat(self, value: i32) -> Self::Word {
-        self.avx._mm256_set1_epi32(value)
-    }
-    #[inline(always)]
-    fn add(self, a: Self::Word, b: Self::Word) -> Self::Word {
-        self.avx2._mm256_add_epi32(a, b)
-    }
-    #[inline(always)]
-    fn sub(self, a: Self::Word, b: Self::Word) -> Self::Word {
-        self.avx2._mm256_sub_epi32(a, b)
-    }
-    #[inline(always)]
-    fn mul(self, a: Self::Word, b: Self::Word) -> Self::Word {
-        self.avx2._mm256_mullo_epi32(a, b)
-    }
-    #[inline(always)]
-    fn max(self, a: Self::Word, b: Self::Word) -> Self::Word {
-        self.avx2._mm256_max_epi32(a, b)
-    }
-    #[inline(always)]
-    fn and(self, a: Self::Word, b: Self::Word) -> Self::Word {
-        self.avx2._mm256_and_si256(a, b)
-    }
-    #[inline(always)]
-    fn or(self, a: Self::Word, b: Self::Word) -> Self::Word {
-        self.avx2._mm256_or_si256(a, b)
-    }
-    #[inline(always)]
-    fn xor(self, a: Self::Word, b: Self::Word) -> Self::Word {
-        self.avx2._mm256_xor_si256(a, b)
-    }
-    #[inline(always)]
-    fn greater(self, a: Self::Word, b: Self::Word) -> Self::Word {
-        self.avx2._mm256_cmpgt_epi32(a, b)
-    }
-    #[inline(always)]
-    fn shift_right(self, a: Self::Word, bits: Self::Word) -> Self::Word {
-        self.avx2._mm256_srlv_epi32(a, bits)
-    }
-    #[inline(always)]
-    fn product(self, a: Self::Word, b: Self::Word) -> Self::Word {
-        let [a, b] = [a, b].map(|word| self.avx._mm256_castsi256_ps(word));
-        self.avx._mm256_castps_si256(self.avx._mm256_mul_ps(a, b))
-    }
-    #[inline(always)]
-    fn truncate(self, a: Self::Word) -> Self::Word {
-        self.avx
-            ._mm256_cvttps_epi32(self.avx._mm256_castsi256_ps(a))
-    }
-    #[inline(always)]
-    fn nearest(self, a: Self::Word) -> Self::Word {
-        self.avx._mm256_castps_si256(self.avx._mm256_cvtepi32_ps(a))
-    }
 }
 
 /// The work, with a set of vector instructions.

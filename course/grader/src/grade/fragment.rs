@@ -20,10 +20,7 @@ pub fn wrong(launched: &Launched, instructions: &[Instruction]) -> Option<Cause>
         }
     }
     let is_box = |of: &Instruction| matches!(of.kind, InstructionKind::BulkCopy { tensor: true });
-    let copied = match instructions.iter().any(is_box) {
-        true => "box",
-        false => "tile",
-    };
+    let by_tma = instructions.iter().any(is_box);
     let found = all.iter().find_map(|factors| {
         let instruction = instructions.get(factors.instruction)?;
         let by_wgmma = matches!(instruction.kind, InstructionKind::Wgmma(_));
@@ -38,11 +35,11 @@ pub fn wrong(launched: &Launched, instructions: &[Instruction]) -> Option<Cause>
         let unknown = if by_wgmma { None } else { unknown() };
         let found = unknown.or_else(|| a.first_wrong(by_wgmma));
         let found = found.or_else(|| b.first_wrong(by_wgmma));
-        found.or_else(|| differing((&a, &b), factors, all, &labels, copied))
+        found.or_else(|| differing((&a, &b), factors, all, &labels, by_tma))
     });
-    match copied {
-        "box" => found.map(said_of_tma),
-        _ => found,
+    match by_tma {
+        true => found.map(said_of_tma),
+        false => found,
     }
 }
 
@@ -353,7 +350,7 @@ fn differing(
     factors: &MatrixFactors,
     all: &[MatrixFactors],
     labels: &Labels,
-    copied: &str,
+    by_tma: bool,
 ) -> Option<Cause> {
     let before = first_of(all, factors, labels);
     let ((row, of_a), (of_b, column)) = (a.first()?, b.first()?);
@@ -369,6 +366,7 @@ fn differing(
     } else {
         None
     };
+    let copied = if by_tma { "box" } else { "tile" };
     if let Some((held, wanted)) = turned.or_else(|| turned_at_once(factors, all, labels)) {
         return Some(Cause {
             what: format!(

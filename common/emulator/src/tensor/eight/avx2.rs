@@ -1,0 +1,68 @@
+//! AVX2's vectors of 256 bits.
+use super::{Eight, N};
+
+impl Eight for pulp::x86::V3 {
+    type Word = std::arch::x86_64::__m256i;
+    #[inline(always)]
+    fn load(self, from: &[i32; N]) -> Self::Word {
+        pulp::cast(*from)
+    }
+    #[inline(always)]
+    fn store(self, word: Self::Word) -> [i32; N] {
+        pulp::cast(word)
+    }
+    #[inline(always)]
+    fn splat(self, value: i32) -> Self::Word {
+        self.avx._mm256_set1_epi32(value)
+    }
+    #[inline(always)]
+    fn add(self, a: Self::Word, b: Self::Word) -> Self::Word {
+        self.avx2._mm256_add_epi32(a, b)
+    }
+    #[inline(always)]
+    fn sub(self, a: Self::Word, b: Self::Word) -> Self::Word {
+        self.avx2._mm256_sub_epi32(a, b)
+    }
+    #[inline(always)]
+    fn mul(self, a: Self::Word, b: Self::Word) -> Self::Word {
+        self.avx2._mm256_mullo_epi32(a, b)
+    }
+    #[inline(always)]
+    fn max(self, a: Self::Word, b: Self::Word) -> Self::Word {
+        self.avx2._mm256_max_epi32(a, b)
+    }
+    #[inline(always)]
+    fn and(self, a: Self::Word, b: Self::Word) -> Self::Word {
+        self.avx2._mm256_and_si256(a, b)
+    }
+    #[inline(always)]
+    fn or(self, a: Self::Word, b: Self::Word) -> Self::Word {
+        self.avx2._mm256_or_si256(a, b)
+    }
+    #[inline(always)]
+    fn xor(self, a: Self::Word, b: Self::Word) -> Self::Word {
+        self.avx2._mm256_xor_si256(a, b)
+    }
+    #[inline(always)]
+    fn greater(self, a: Self::Word, b: Self::Word) -> Self::Word {
+        self.avx2._mm256_cmpgt_epi32(a, b)
+    }
+    #[inline(always)]
+    fn shift_right(self, a: Self::Word, bits: Self::Word) -> Self::Word {
+        self.avx2._mm256_srlv_epi32(a, bits)
+    }
+    #[inline(always)]
+    fn product(self, a: Self::Word, b: Self::Word) -> Self::Word {
+        let [a, b] = [a, b].map(|word| self.avx._mm256_castsi256_ps(word));
+        self.avx._mm256_castps_si256(self.avx._mm256_mul_ps(a, b))
+    }
+    #[inline(always)]
+    fn truncate(self, a: Self::Word) -> Self::Word {
+        self.avx
+            ._mm256_cvttps_epi32(self.avx._mm256_castsi256_ps(a))
+    }
+    #[inline(always)]
+    fn nearest(self, a: Self::Word) -> Self::Word {
+        self.avx._mm256_castps_si256(self.avx._mm256_cvtepi32_ps(a))
+    }
+}
