@@ -202,3 +202,16 @@ __device__ void grid_barrier(unsigned& arrivals, int rank, int tile, int tiles, 
     atomicInc(&arrivals, barriers * clusters - 1);     // the last arrival resets it to 0
     for (unsigned now; (now = *(volatile unsigned*)&arrivals) != 0 && now < wave / WAVES * clusters;) {}
 }
+
+// ---- wgmma for tiles that are a little narrower than 256 columns ----
+
+// N = 240.
+__device__ void wgmma(float (&c)[120], unsigned long long a, unsigned long long b, int accumulate)
+{
+    asm volatile("{.reg .pred p;\nsetp.ne.b32 p, %122, 0;\n"
+                 "wgmma.mma_async.sync.aligned.m64n240k16.f32.f16.f16 {" NAMES() NAMES(1) NAMES(2) NAMES(3) NAMES(4)
+                 NAMES(5) NAMES(6) NAMES(7) NAMES(8) NAMES(9) NAMES(10)
+                 "%110, %111, %112, %113, %114, %115, %116, %117, %118, %119}, %120, %121, p, 1, 1, 0, 1;}"
+                 : FLOATS(), FLOATS(1), FLOATS(2), FLOATS(3), FLOATS(4), FLOATS(5), FLOATS(6), FLOATS(7), FLOATS(8),
+                   FLOATS(9), FLOATS(10), FLOATS(11) : "l"(a), "l"(b), "r"(accumulate));
+}
