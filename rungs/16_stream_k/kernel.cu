@@ -1,5 +1,5 @@
-// Rung 16, stream-K: a partial last wave has fewer tiles than there are clusters. If it has few, they are split along K into equal
-// shares, and the clusters that share a tile each add up a part of its sums, in order. If it has many, some tiles are narrower, so that
+// Rung 16, stream-K: a partial last wave has fewer tiles than there are clusters. If that saves enough, these tiles are split along K
+// into equal shares, and the clusters that share a tile each add up a part of its sums, in order. If not, some tiles are narrower, so that
 // there are more. Small matrices use small tiles. The counter to watch is time at sizes whose last wave is partial: wave quantization.
 // `cargo ladder diff 16`, then `cargo run -p rung16_stream_k -- profile`.
 #include "hopper.cuh"
@@ -83,14 +83,14 @@ struct Work {
 
     __device__ Work(int rows, int columns, int K) : steps((K + BK - 1) / BK), to(steps)
     {
-        // If at most half of the clusters would be idle in the last wave, narrow tiles add some for them. Otherwise tiles are split. Each
-        // piece costs time, so a share has at least 8 steps. Adding up takes about 8, so splitting has to save 16.
-        const int tiles = rows * columns, last = tiles % clusters, idle = clusters - last;
+        // Each piece costs time, so a share has at least 8 steps. Adding up takes about 8, so splitting has to save 16. Split tiles
+        // reuse less in L2, so it also has to save a third. Otherwise idle clusters get a tile, for whole groups of rows.
+        const int tiles = rows * columns, last = tiles % clusters;
         rest = last * steps;
         const int equal = max(8, (rest + clusters - 1) / clusters);
-        if (NARROW < BN && idle <= clusters / 2)
-            more = min(idle, rows) / GROUP * GROUP;
-        share = STORE_BEHIND && gridDim.x <= MAX_SHARING && more == 0 && steps - equal >= max(16, steps / 4) ? equal : 0;
+        share = STORE_BEHIND && gridDim.x <= MAX_SHARING && steps - equal >= max(16, steps / 3) ? equal : 0;
+        if (NARROW < BN && share == 0 && last > 0)
+            more = min(clusters - last, rows) / GROUP * GROUP;
         whole = share > 0 ? tiles - last : tiles + more;
         wide = tiles + more - more * min(columns + 1, 16);
         at = cluster * share, end = min(at + share, rest);
