@@ -20,10 +20,13 @@
   }
 
   const percent = (part) => `${(100 * part).toFixed(1)}%`;
-  const worked = (pieces) => pieces.reduce((sum, { from, to }) => sum + to - from, 0);
+  /** How long a piece takes, in steps of a whole tile: a step of a narrow tile takes less. */
+  const length = ({ from, to, columns }, found) => ((to - from) * columns) / found.wide;
+  const worked = (pieces, found) => pieces.reduce((sum, piece) => sum + length(piece, found), 0);
+  const rounded = (steps) => Math.round(10 * steps) / 10;
 
   function wavesOf(ask, { m, n, k, bm, bn, bk, sms, cluster }, isSplit) {
-    return ask({ ask: "waves", m, n, k, tile: [bm, bn, bk], sms, cluster, stream_k: isSplit });
+    return { ...ask({ ask: "waves", m, n, k, tile: [bm, bn, bk], sms, cluster, stream_k: isSplit }), wide: bn };
   }
 
   /** A line per cluster, from top to bottom, with its tiles from left to right, as long as their steps; `end` is the end of the axis. */
@@ -31,11 +34,13 @@
     const paths = new Map();
     found.work.forEach((pieces, row) => {
       let x = 0;
-      pieces.forEach(({ tile, from, to }, i) => {
+      pieces.forEach((piece, i) => {
+        const { tile, from, to } = piece;
+        const long = length(piece, found);
         const isLast = i >= found.waves - 1 || from > 0 || to < found.steps || tile >= found.tiles - found.tiles % found.clusters;
         const kind = isLast ? `wv-t${tile % 6}` : `wv-w${i % 2}`;
-        paths.set(kind, `${paths.get(kind) ?? ""}M${x} ${row}h${to - from}v1h${from - to}z`);
-        x += to - from;
+        paths.set(kind, `${paths.get(kind) ?? ""}M${x} ${row}h${long}v1h${-long}z`);
+        x += long;
       });
     });
     const svg = s("svg", { viewBox: `0 0 ${end} ${found.clusters}`, preserveAspectRatio: "none", "aria-hidden": "true" },
@@ -54,9 +59,9 @@
   /** The last pieces of one cluster. */
   function piecesOf(found, chosen) {
     const pieces = found.work[chosen];
-    const text = ({ tile, from, to }) => (from === 0 && to === found.steps ? `tile ${tile}` : `steps ${from} to ${to - 1} of tile ${tile}`);
+    const text = ({ tile, from, to, columns }) => (from === 0 && to === found.steps ? `tile ${tile}${columns < found.wide ? ` (${columns} columns)` : ""}` : `steps ${from} to ${to - 1} of tile ${tile}`);
     const shown = pieces.slice(-4).map(text).join(", then ");
-    const waits = found.longest - worked(pieces);
+    const waits = rounded(found.longest - worked(pieces, found));
     return `${pieces.length > 4 ? "… " : ""}${shown || "nothing"}; ${waits === 0 ? "it is among the last to finish" : `idle for the last ${count(waits, "step")}`}.`;
   }
 
@@ -120,7 +125,7 @@
       now.textContent = chosen;
       const pick = (cluster) => set({ chosen: cluster });
       const end = Math.max(...sides.map(([, { longest }]) => longest));
-      const title = (isSplit, found) => (!isSplit ? "Whole tiles" : found.split ? "Stream-K" : "Stream-K: splits no tile here");
+      const title = (isSplit, found) => (!isSplit ? "Whole tiles" : found.split ? "Stream-K" : found.narrow > 0 ? "Stream-K: splits no tile here; some are narrower" : "Stream-K: splits no tile here");
       shown.replaceChildren(
         ui.facts([
           ["tiles of clusters", `${plain.rows} · ${plain.columns} = ${plain.tiles}`], ["clusters", plain.clusters], ["waves", plain.waves],
@@ -129,8 +134,9 @@
         ]),
         h("div", { class: "fig-sides" }, sides.map(([isSplit, found]) => h("section", { "data-side": isSplit ? "on" : "off", "aria-label": title(isSplit, found) },
           h("h3", {}, title(isSplit, found)),
-          strips(found, end, chosen, `${found.clusters} clusters over ${count(found.longest, "step")}, ${percent(1 - found.busy)} of them idle`, pick),
-          ui.facts([["steps to the end", found.longest], ["lost to wave quantization", percent(1 - found.busy)]].concat(found.split ? [["steps of a share", found.share]] : []))))),
+          strips(found, end, chosen, `${found.clusters} clusters over ${count(rounded(found.longest), "step")}, ${percent(1 - found.busy)} of them idle`, pick),
+          ui.facts([["steps to the end", rounded(found.longest)], ["lost to wave quantization", percent(1 - found.busy)]]
+            .concat(found.split ? [["steps of a share", found.share]] : [], found.narrow > 0 ? [["tiles of 240 columns", found.narrow]] : []))))),
         h("p", { class: "ia-key" }, "A line is a cluster, from left to right its steps. Gray and blue: whole waves. Colored: the tiles of the last wave, a color a tile. ",
           h("span", { class: "wv-sample" }), " idle. How many SMs a card has: NVIDIA's architecture whitepapers of A100 and H100."));
       said.textContent = sides.map(([isSplit, found]) => `${isSplit ? "With stream-K" : "Whole tiles"}, cluster ${chosen}: ${piecesOf(found, chosen)}`).join(" ");

@@ -1,4 +1,5 @@
-//! Which cluster computes which tile, in which wave, and which tiles are split along K: for any problem, tile and card.
+//! Which cluster computes which tile, in which wave, which tiles are split along K, and which are narrower: for any
+//! problem, tile and card.
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -16,7 +17,7 @@ pub struct WavesOf {
     /// CTAs of a cluster, one above the other.
     #[serde(default = "one")]
     cluster: u32,
-    /// Whether the tiles of the partial last wave may be split along K.
+    /// Whether tiles may be split along K, or narrower, because the last wave is partial.
     stream_k: bool,
 }
 
@@ -28,8 +29,11 @@ fn one() -> u32 {
 const MOST_SHARING: u64 = 132;
 /// The minimum number of steps in a share.
 const LEAST_SHARE: u64 = 8;
-/// The minimum number of steps that splitting must save; also a quarter of a tile's.
+/// The minimum number of steps that splitting must save; also a third of a tile's.
 const LEAST_SAVED: u64 = 16;
+/// Tiles of 256 columns can also have 240. In this many rows of clusters together, there is one more column of tiles, the
+/// last 16 of which are narrow.
+const ROWS_TOGETHER: u64 = 8;
 /// The most pieces of work that a page can draw.
 const MOST_PIECES: u64 = 20_000;
 
@@ -59,38 +63,54 @@ pub fn waves(of: &WavesOf) -> Result<Value, String> {
     let clusters = (sms / ranks).min(tiles);
     let rest = tiles % clusters;
     let equal = (rest * steps).div_ceil(clusters).max(LEAST_SHARE);
-    let saves = steps.saturating_sub(equal) >= LEAST_SAVED.max(steps / 4);
+    let saves = steps.saturating_sub(equal) >= LEAST_SAVED.max(steps / 3);
     let splits = of.stream_k && rest > 0 && clusters * ranks <= MOST_SHARING && saves;
     let share = if splits { equal } else { 0 };
-    let whole = if splits { tiles - rest } else { tiles };
+    let narrows = of.stream_k && bn == 256 && rest > 0 && !splits;
+    let idle = if narrows { clusters - rest } else { 0 };
+    let more = idle.min(rows) / ROWS_TOGETHER * ROWS_TOGETHER;
+    let narrow = more * (columns + 1).min(16);
+    let whole = if splits { tiles - rest } else { tiles + more };
+    let columns_of = |tile: u64| {
+        if tile + narrow >= tiles + more {
+            240
+        } else {
+            bn
+        }
+    };
     let work = (0..clusters).map(|cluster| {
         let mut pieces: Vec<Value> = (cluster..whole)
             .step_by(clusters as usize)
-            .map(|tile| json!({ "tile": tile, "from": 0, "to": steps }))
+            .map(
+                |tile| json!({ "tile": tile, "columns": columns_of(tile), "from": 0, "to": steps }),
+            )
             .collect();
         let end = ((cluster + 1) * share).min(rest * steps);
         let mut at = cluster * share;
         while at < end {
             let (tile, from) = (whole + at / steps, at % steps);
             let to = steps.min(from + end - at);
-            pieces.push(json!({ "tile": tile, "from": from, "to": to }));
+            pieces.push(json!({ "tile": tile, "columns": bn, "from": from, "to": to }));
             at += to - from;
         }
         pieces
     });
     let work: Vec<Vec<Value>> = work.collect();
-    let taken = |pieces: &Vec<Value>| -> u64 {
-        let steps = pieces.iter();
-        let steps = steps.map(|one| one["to"].as_u64().zip(one["from"].as_u64()));
-        steps.flatten().map(|(to, from)| to - from).sum()
+    // In steps of a whole tile: one of a narrow tile takes less.
+    let taken = |pieces: &Vec<Value>| -> f64 {
+        let steps = pieces.iter().filter_map(|one| {
+            let [from, to, columns] = ["from", "to", "columns"].map(|name| one[name].as_u64());
+            Some(((to? - from?) * columns?) as f64 / bn as f64)
+        });
+        steps.sum()
     };
-    let longest = work.iter().map(taken).max().unwrap_or(0);
-    let used: u64 = work.iter().map(taken).sum();
+    let longest = work.iter().map(taken).fold(0.0, f64::max);
+    let used: f64 = work.iter().map(taken).sum();
     Ok(json!({
         "tiles": tiles, "rows": rows, "columns": columns, "steps": steps, "clusters": clusters,
         "waves": tiles.div_ceil(clusters), "lastWave": if rest == 0 { clusters } else { rest },
-        "idleSms": sms - clusters * ranks, "split": splits, "share": share,
-        "longest": longest, "used": used, "busy": used as f64 / (longest * clusters).max(1) as f64,
+        "idleSms": sms - clusters * ranks, "split": splits, "share": share, "more": more, "narrow": narrow,
+        "longest": longest, "used": used, "busy": used / (longest * clusters as f64).max(1.0),
         "work": work,
     }))
 }
@@ -125,8 +145,9 @@ mod tests {
             for stream_k in [false, true] {
                 let found = of(size, tile, cluster, stream_k);
                 let steps = found["steps"].as_u64().expect("steps") as usize;
-                let tiles = found["tiles"].as_u64().expect("tiles") as usize;
-                let mut done = vec![vec![0; steps]; tiles];
+                let [tiles, more] =
+                    ["tiles", "more"].map(|name| found[name].as_u64().expect(name) as usize);
+                let mut done = vec![vec![0; steps]; tiles + more];
                 for piece in found["work"]
                     .as_array()
                     .expect("work")
@@ -159,8 +180,33 @@ mod tests {
             (&plain["waves"], &plain["lastWave"]),
             (&json!(2), &json!(33))
         );
-        assert_eq!(plain["longest"], json!(64));
-        assert_eq!(found["longest"], json!(48));
+        assert_eq!(plain["longest"], json!(64.0));
+        assert_eq!(found["longest"], json!(48.0));
+    }
+
+    /// 58 of 66 clusters have a tile in the last wave of 4096: eight rows get a tile more, and the last 16 of their 17
+    /// columns are narrow. Four clusters have one narrow tile, the others two.
+    #[test]
+    fn a_nearly_full_last_wave_is_filled() {
+        let found = of([4096; 3], [128, 256, 64], 2, true);
+        assert_eq!((&found["more"], &found["narrow"]), (&json!(8), &json!(128)));
+        assert_eq!(found["longest"], json!(252.0));
+        let columns = |cluster: usize| -> Vec<u64> {
+            let pieces = found["work"][cluster].as_array().expect("pieces");
+            let columns = pieces.iter().map(|piece| piece["columns"].as_u64());
+            columns.map(|one| one.expect("columns")).collect()
+        };
+        assert_eq!(columns(0), [256, 256, 256, 240]);
+        assert_eq!(columns(65), [256, 256, 240, 240]);
+        let all: u64 = (0..66).flat_map(columns).sum();
+        assert_eq!(
+            all,
+            16 * 4096,
+            "sixteen rows of clusters, each as wide as C"
+        );
+        for tile in [[128, 128, 64], [192, 128, 64]] {
+            assert_eq!(of([4096; 3], tile, 1, true)["narrow"], json!(0));
+        }
     }
 
     #[test]

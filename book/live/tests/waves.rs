@@ -64,7 +64,7 @@ fn the_table_of_waves_is_what_the_figure_computes() {
         |value: f64, decimals: i32| (value * 10f64.powi(decimals)).round() / 10f64.powi(decimals);
     for (i, size) in SIZES.into_iter().enumerate() {
         let found = waves(size, false);
-        let of = |name| int(&found, name) as f64;
+        let of = |name: &str| found[name].as_f64().expect("a number");
         let clusters = of("clusters");
         let rows = [
             ("tiles: size / 256, squared", of("tiles")),
@@ -100,7 +100,7 @@ fn the_table_of_shares_is_what_the_figure_computes() {
         let rest = of("lastWave") * of("steps");
         let equal = rest.div_ceil(of("clusters")).max(8);
         let is_split = found["split"] == true;
-        let whole = of("tiles") - if is_split { of("lastWave") } else { 0 };
+        let whole = of("tiles") + of("more") - if is_split { of("lastWave") } else { 0 };
         let with_a_share = (0..of("clusters") as usize).filter(|&cluster| {
             work(&found, cluster)
                 .iter()
@@ -110,7 +110,7 @@ fn the_table_of_shares_is_what_the_figure_computes() {
             ("`rest`", rest),
             ("`equal`", equal),
             ("`steps - equal`", of("steps") - equal),
-            ("`max(16, steps / 4)`", 16.max(of("steps") / 4)),
+            ("`max(16, steps / 3)`", 16.max(of("steps") / 3)),
             ("`share`", of("share")),
             ("`whole`", whole),
         ];

@@ -2,6 +2,9 @@
 use super::{FEW_BLOCKS, STREAM_K, THREE_CLUSTERS, TWO_CLUSTERS};
 use crate::broken::{Broken, Caught};
 
+/// 72 tiles for 66 clusters, in eight rows: the last wave gets eight more, which are narrow like all of their columns.
+const NARROW_TILES: &str = "2048x2304x128";
+
 pub(super) const ALL: &[Broken] = &[
     Broken {
         name: "adds_before_all_pieces_have_arrived",
@@ -43,7 +46,10 @@ pub(super) const ALL: &[Broken] = &[
         name: "continues_the_sum_of_the_piece_before",
         size: "256x1280x4096",
         edits: &[
-            ("previous >= 0 || k > 0", "step > 0 || k > 0"),
+            (
+                "multiply(acc, a, b, previous >= 0)",
+                "multiply(acc, a, b, step > 0)",
+            ),
             THREE_CLUSTERS,
         ],
         caught: Caught::ValuesAtSize,
@@ -60,6 +66,76 @@ pub(super) const ALL: &[Broken] = &[
             says: "Race reported between Write access",
             at: "sum[i] += sums",
         },
+        ..STREAM_K
+    },
+    Broken {
+        name: "adds_up_without_a_fence",
+        size: "256x1280x2048",
+        edits: &[
+            ("< pieces)) {}\n        __threadfence();", "< pieces)) {}"),
+            TWO_CLUSTERS,
+        ],
+        caught: Caught::Sanitizer {
+            says: "Race reported between",
+            at: "sum[i] += sums",
+        },
+        ..STREAM_K
+    },
+    Broken {
+        name: "does_not_reset_the_count",
+        size: "256x1280x2048",
+        edits: &[
+            (
+                "atomicInc(&arrived, pieces + adders - 1)",
+                "atomicInc(&arrived, pieces + adders)",
+            ),
+            TWO_CLUSTERS,
+        ],
+        caught: Caught::Sanitizer {
+            says: "State left for the next launch: arrivals_at",
+            at: "gemm(const __grid_constant__",
+        },
+        ..STREAM_K
+    },
+    Broken {
+        name: "gives_panels_to_clusters_that_do_not_add_up",
+        size: "256x1280x4096",
+        edits: &[
+            ("* PANELS + p) % adders", "* PANELS + p) % pieces"),
+            THREE_CLUSTERS,
+        ],
+        caught: Caught::ValuesAtSize,
+        ..STREAM_K
+    },
+    Broken {
+        name: "copies_a_panel_to_the_buffer_that_tma_reads",
+        size: "256x1024x512",
+        edits: &[("tma_store_wait<1>();", "tma_store_wait<2>();"), FEW_BLOCKS],
+        caught: Caught::Sanitizer {
+            says: "Race reported between Asynchronous Read access",
+            at: "stmatrix(&Cs[row * PANEL",
+        },
+        ..STREAM_K
+    },
+    Broken {
+        name: "stores_a_narrow_tile_as_a_wide_one",
+        size: NARROW_TILES,
+        edits: &[("back = narrow ? BN - NARROW : 0", "back = 0")],
+        caught: Caught::ValuesAtSize,
+        ..STREAM_K
+    },
+    Broken {
+        name: "stores_the_last_panel_of_a_narrow_tile_too_far_right",
+        size: NARROW_TILES,
+        edits: &[("- (panel == PANELS - 1 ? back : 0)", "")],
+        caught: Caught::ValuesAtSize,
+        ..STREAM_K
+    },
+    Broken {
+        name: "puts_narrow_tiles_as_far_apart_as_wide_ones",
+        size: NARROW_TILES,
+        edits: &[("columns = narrow, width = NARROW", "columns = narrow")],
+        caught: Caught::ValuesAtSize,
         ..STREAM_K
     },
     Broken {
