@@ -236,12 +236,12 @@ fn unit(per: Per, all: &LaunchResults, launch: &PlannedLaunch) -> f64 {
     }
 }
 
-/// What a launch has at least of the unit: a kernel need not compute products with zeros beyond the edges of the matrices.
-fn least_unit(per: Per, all: &LaunchResults, launch: &PlannedLaunch) -> f64 {
+/// The size of the unit for a lower bound: the tensor cores need not compute products with zeros beyond the edges of the matrices.
+fn least_unit(budget: &Budget, all: &LaunchResults, launch: &PlannedLaunch) -> f64 {
     let Size { m, n, k } = launch.on.size;
-    match per {
-        Per::Product => [m, n, k].map(f64::from).iter().product(),
-        Per::Operands | Per::Result | Per::Tile => unit(per, all, launch),
+    match (budget.of, budget.per) {
+        (Effect::TensorProducts, Per::Product) => [m, n, k].map(f64::from).iter().product(),
+        _ => unit(budget.per, all, launch),
     }
 }
 
@@ -305,7 +305,7 @@ impl<'a, 'b> Spent<'a, 'b> {
             launch,
             total: each.iter().map(|(amount, _)| amount).sum(),
             unit: unit(budget.per, all, launch),
-            least_unit: least_unit(budget.per, all, launch),
+            least_unit: least_unit(budget, all, launch),
             more: match (budget.of, budget.per) {
                 (Effect::SharedToRegisters | Effect::RegistersToShared, Per::Result) => {
                     all.bytes_of_sums(launch) as f64
