@@ -199,8 +199,9 @@ impl Lookahead {
         let products = &self.warps[actor];
         let multiplies = |by: &Actor| self.warps[*by].total > 0;
         let joint = products.joint_waits.iter().filter(|wait| {
-            let is_as_far =
-                |&(by, known): &(Actor, u64)| known * products.total > wait.before * self.warps[by].total;
+            let is_as_far = |&(by, known): &(Actor, u64)| {
+                known * products.total > wait.before * self.warps[by].total
+            };
             wait.arrived.iter().any(multiplies) || wait.known.iter().any(is_as_far)
         });
         products.empty_waits + joint.count() as u64

@@ -171,8 +171,7 @@ pub fn box_bytes<'a>(measure: &Measure, all: &LaunchResults<'a>, judged: &mut Ju
             ),
             false => (bytes, String::new()),
         };
-        let words =
-            format!("the boxes of A and B have rows of at least {bytes} bytes{beside}");
+        let words = format!("the boxes of A and B have rows of at least {bytes} bytes{beside}");
         judged.measured(measure, all, launch, (bytes.into(), words), "narrow-boxes");
     }
 }
