@@ -56,8 +56,8 @@ pub struct CopyLead {
     pub copies_for_others: u64,
     /// How often the warp waited at a barrier of several warps, in the whole launch.
     pub barriers: u64,
-    /// How often it waited for a phase of an mbarrier that other warps complete: in which no copy landed, or in which a warp that
-    /// multiplies arrived and had not issued the copies.
+    /// How often it waited for a phase of an mbarrier that other warps complete: in which no copy landed; in which a warp that
+    /// multiplies, and had not issued the copies, arrived or completed bytes; or after which it knew that such a warp is as far as itself.
     pub waits_for_warps: u64,
 }
 

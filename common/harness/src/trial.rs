@@ -137,6 +137,11 @@ impl Trial {
         self.kernel.spec.persistent_per_sm > 0
     }
 
+    /// Blocks of a cluster.
+    pub fn cluster(&self) -> u32 {
+        self.kernel.spec.cluster.max(1)
+    }
+
     /// Threads of a block.
     pub fn threads(&self) -> u32 {
         self.kernel.spec.threads
@@ -223,8 +228,12 @@ impl Trial {
         let traced: BTreeSet<_> = report.traces.iter().map(|warp| warp.block).collect();
         let grid = finished.launch.config.grid.map(u64::from);
         let pairs = || finished.c.iter().zip(&launched.c);
-        let written = pairs().filter(|(c, _)| !c.is_nan()).count();
-        let of = finished.c.len() as f64 * traced.len() as f64;
+        // Padding is not a part of C: the elements there cost nothing to compute.
+        let Size { m, n, .. } = on.size;
+        let rows = finished.c.chunks(finished.problem.padded.n.max(1) as usize);
+        let rows = rows.take(m as usize).map(|row| row.iter().take(n as usize));
+        let written = rows.flatten().filter(|c| !c.is_nan()).count();
+        let of = f64::from(m) * f64::from(n) * traced.len() as f64;
         Ok(TimedLaunch {
             prediction,
             share: written as f64 / (of / grid.iter().product::<u64>().max(1) as f64),

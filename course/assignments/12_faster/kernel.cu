@@ -1,5 +1,5 @@
 // Assignment 12, faster: a kernel that is right, but whose tensor cores are idle most of the time.
-// The counter to watch is the clock's prediction: `cargo run -p rung04_mma -- time --kernel my_kernel.cu --size 1408x768x512`.
+// The counter to watch is the clock's prediction: `cargo run -p rung04_mma -- time --kernel my_kernel.cu --size 1408x1536x256`.
 // `cargo ladder grade course/assignments/12_faster my_kernel.cu`.
 
 // You may change all of these, including the tile.

@@ -56,7 +56,7 @@ struct Issuer {
 }
 
 /// The matrix products of a warp.
-#[derive(Clone, Default)]
+#[derive(Default)]
 struct Products {
     total: u64,
     /// Epochs with products, and the number of products up to each.
@@ -65,8 +65,22 @@ struct Products {
     barriers: u64,
     /// How often it waited for a phase of an mbarrier in which no copy landed.
     empty_waits: u64,
-    /// How often for one in which a copy landed and these warps arrived, besides itself and those that issued the copies.
-    joint_waits: BTreeMap<Vec<Actor>, u64>,
+    /// Its waits for a phase in which a copy landed, as far as they tell it of other warps.
+    joint_waits: Vec<JointWait>,
+    /// Its products at its last wait for a copy, and at the last one before with fewer products.
+    waited: [u64; 2],
+    /// Its products when it last waited at a barrier, or for a phase without a copy.
+    met: Option<u64>,
+}
+
+/// What a wait for copies tells a warp of the others, except of those that issued the copies.
+struct JointWait {
+    /// The products of the waiting warp at its previous wait.
+    before: u64,
+    /// The warps that arrived in this phase.
+    arrived: Vec<Actor>,
+    /// The products of other warps that are now ordered before.
+    known: Vec<(Actor, u64)>,
 }
 
 impl Products {
@@ -82,7 +96,7 @@ impl Products {
 impl Lookahead {
     pub fn new(warps: usize, ranks: usize, shared_bytes: u32) -> Self {
         Self {
-            warps: vec![Products::default(); warps],
+            warps: (0..warps).map(|_| Products::default()).collect(),
             issues: Vec::new(),
             issuers: vec![Issuer::default(); warps],
             units: vec![vec![0; shared_bytes.div_ceil(UNIT) as usize]; ranks],
@@ -179,13 +193,18 @@ impl Lookahead {
             .fold(lead, u64::min)
     }
 
-    /// How often the warp waited for a phase of an mbarrier that other warps complete.
+    /// How often the warp waited for a phase of an mbarrier that other warps complete. A third warp may complete it after it has
+    /// waited for them: then the warp knows after the wait that another one is as far as itself.
     fn waits_for_warps(&self, actor: Actor) -> u64 {
         let products = &self.warps[actor];
         let multiplies = |by: &Actor| self.warps[*by].total > 0;
-        let joint = products.joint_waits.iter();
-        let joint = joint.filter(|(others, _)| others.iter().any(multiplies));
-        products.empty_waits + joint.map(|(_, count)| count).sum::<u64>()
+        let joint = products.joint_waits.iter().filter(|wait| {
+            let is_as_far = |&(by, known): &(Actor, u64)| {
+                known * products.total > wait.before * self.warps[by].total
+            };
+            wait.arrived.iter().any(multiplies) || wait.known.iter().any(is_as_far)
+        });
+        products.empty_waits + joint.count() as u64
     }
 
     /// The leads, once all warps have exited.
@@ -250,13 +269,16 @@ impl Warp {
     #[inline(always)]
     pub(super) fn note_empty_wait(&self, cx: &mut Execution<'_>) {
         if let Some(lookahead) = &mut cx.common.lookahead {
-            lookahead.warps[self.actor].empty_waits += 1;
+            let products = &mut lookahead.warps[self.actor];
+            products.empty_waits += 1;
+            products.met = Some(products.total);
         }
     }
 
-    /// The warp has waited for a phase in which these copies landed and these warps arrived.
+    /// These lanes have waited for a phase in which these copies landed and these warps arrived.
     pub(super) fn note_joint_wait(
         &self,
+        lanes: u32,
         arrived: Vec<Actor>,
         issues: &[Issue],
         cx: &mut Execution<'_>,
@@ -268,11 +290,33 @@ impl Warp {
             let issues = issues.iter().filter_map(|&issue| lookahead.issued(issue));
             issues.into_iter().any(|one| one.by == by)
         };
-        let mut others = arrived;
-        others.retain(|&by| by != self.actor && !issued(by));
-        if !others.is_empty() {
-            let waits = &mut lookahead.warps[self.actor].joint_waits;
-            *waits.entry(others).or_default() += 1;
+        let is_other = |by: Actor| by != self.actor && !issued(by);
+        let mut wait = JointWait {
+            before: 0,
+            arrived,
+            known: Vec::new(),
+        };
+        wait.arrived.retain(|&by| is_other(by));
+        let own = &lookahead.warps[self.actor];
+        // What a barrier has told it is counted there.
+        if own.met != Some(own.total)
+            && let Some(observer) = cx.order.observer(self.actor, lanes)
+        {
+            let others = lookahead.warps.iter().enumerate();
+            let others = others.filter(|(by, products)| products.total > 0 && is_other(*by));
+            let known = others.map(|(by, products)| {
+                let is_known = |epoch| (0..32).any(|lane| observer.see(by, lane, epoch));
+                (by, products.known(is_known))
+            });
+            wait.known = known.filter(|&(_, known)| known > 0).collect();
+        }
+        let own = &mut lookahead.warps[self.actor];
+        if own.total > own.waited[0] {
+            own.waited = [own.total, own.waited[0]];
+        }
+        wait.before = own.waited[1];
+        if !wait.arrived.is_empty() || !wait.known.is_empty() {
+            own.joint_waits.push(wait);
         }
     }
 
@@ -280,7 +324,9 @@ impl Warp {
     #[inline(always)]
     pub(super) fn note_barrier(&self, cx: &mut Execution<'_>) {
         if let Some(lookahead) = &mut cx.common.lookahead {
-            lookahead.warps[self.actor].barriers += 1;
+            let products = &mut lookahead.warps[self.actor];
+            products.barriers += 1;
+            products.met = Some(products.total);
         }
     }
 

@@ -217,11 +217,16 @@ impl Warp {
             cx.landed(&by, cx.rank, copy.to, copy.bytes, true);
             cx.note_landed(cx.rank, copy.to, copy.bytes, copy.issue);
         }
+        let recorded = cx.common.lookahead.is_some() || cx.machine.options.sanitize;
+        let actor = self.actor;
         let changed = cx.change_mbarrier(cx.rank, signal.mbarrier, |barrier, order| {
             order.complete(engine, by.clock, &mut barrier.arriving);
             barrier.issued = barrier.issued.max(issued);
             let issues = landing.iter().map(|copy| copy.issue);
             barrier.bringing.extend(issues.filter(|&issue| issue > 0));
+            if recorded {
+                barrier.note_arrival(actor);
+            }
             barrier.arrive(1, false, false)
         });
         changed.map_err(|reason| cx.invalid_mbarrier(reason, site))

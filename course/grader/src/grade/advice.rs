@@ -55,6 +55,10 @@ pub fn advice(finding: &Finding, kind_of: &KindOf) -> (&'static str, &'static st
              that it reads",
         ),
         FindingKind::Deadlock { waiting } => ("deadlock", deadlock(waiting)),
+        FindingKind::MissingProxyFence(conflict) if conflict.of_init => (
+            "mbarrier-misuse",
+            "TMA uses this mbarrier: which fence makes its initialization by a thread visible to TMA, before the barrier of the block?",
+        ),
         FindingKind::MissingProxyFence(_) => (
             "proxy-fence",
             "which fence makes the threads' stores visible to the async proxy, and does every thread that stored execute it?",
@@ -159,7 +163,8 @@ fn deadlock(waiting: &[WaitingThreads]) -> &'static str {
         "which warps come to this barrier, how often, and are they as many threads as it counts? A warp that should not come here \
          counts, too"
     } else {
-        "what would end this wait, and can any thread still do that?"
+        "what would end this wait, and can any thread still do that? What all warps of a warpgroup have to execute (wgmma, setmaxnreg), no \
+         condition may keep from some of them; registers come from warps that have given theirs back"
     }
 }
 

@@ -7,7 +7,7 @@
 use emulator::{
     Counters, FactorFormat, Instruction, InstructionKind, MatrixProduct, Number, Space,
 };
-use harness::{Launched, thousands};
+use harness::{Launched, Size, thousands};
 use serde::Deserialize;
 
 use super::judge::Judged;
@@ -218,10 +218,12 @@ fn is_float(kind: &InstructionKind) -> bool {
     }
 }
 
-/// The size of the unit in a launch.
+/// The size of the unit in a launch. Blocks of a cluster that have no tile of C may compute as much as the others.
 fn unit(per: Per, all: &LaunchResults, launch: &PlannedLaunch) -> f64 {
     let tile = all.rubric.tile[launch.tile];
-    let [rows, columns, steps] = launch.tiles(all.rubric).map(|tiles| tiles as f64);
+    let [rows, columns, steps] = launch.tiles(all.rubric);
+    let rows = rows.next_multiple_of(all.trial(launch).cluster().into());
+    let [rows, columns, steps] = [rows, columns, steps].map(|tiles| tiles as f64);
     let [m, n, k] = [tile.m, tile.n, tile.k].map(f64::from);
     let tiles = rows * columns;
     match (per, all.rubric.task) {
@@ -231,6 +233,15 @@ fn unit(per: Per, all: &LaunchResults, launch: &PlannedLaunch) -> f64 {
         (Per::Result, _) | (_, AssignmentKind::Transpose | AssignmentKind::Predict) => {
             tiles * 2.0 * m * n
         }
+    }
+}
+
+/// The size of the unit for a lower bound: the tensor cores need not compute products with zeros beyond the edges of the matrices.
+fn least_unit(budget: &Budget, all: &LaunchResults, launch: &PlannedLaunch) -> f64 {
+    let Size { m, n, k } = launch.on.size;
+    match (budget.of, budget.per) {
+        (Effect::TensorProducts, Per::Product) => [m, n, k].map(f64::from).iter().product(),
+        _ => unit(budget.per, all, launch),
     }
 }
 
@@ -270,6 +281,7 @@ struct Spent<'a, 'b> {
     launch: &'a PlannedLaunch,
     total: f64,
     unit: f64,
+    least_unit: f64,
     /// What is allowed beyond.
     more: f64,
     /// The instruction with the largest share.
@@ -293,6 +305,7 @@ impl<'a, 'b> Spent<'a, 'b> {
             launch,
             total: each.iter().map(|(amount, _)| amount).sum(),
             unit: unit(budget.per, all, launch),
+            least_unit: least_unit(budget, all, launch),
             more: match (budget.of, budget.per) {
                 (Effect::SharedToRegisters | Effect::RegistersToShared, Per::Result) => {
                     all.bytes_of_sums(launch) as f64
@@ -308,7 +321,7 @@ impl<'a, 'b> Spent<'a, 'b> {
         let (total, unit, name) = (self.total, self.unit, budget.of.words());
         let whole = |number: f64| thousands(number.round() as u64);
         let most = budget.at_most.map(|most| most * unit + self.more);
-        let least = budget.at_least.map(|least| least * unit);
+        let least = budget.at_least.map(|least| least * self.least_unit);
         match (most, least) {
             (Some(most), _) if total > most * 1.000_001 => {
                 let (total, most) = (whole(total), whole(most));

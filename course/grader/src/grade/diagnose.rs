@@ -214,6 +214,10 @@ fn line(rubric: &Rubric, bug: &Bug, answers: &Table) -> (bool, String) {
     let Some(line) = line else {
         return (false, format!("{BROKEN} has no line {number}"));
     };
+    if line.trim().is_empty() || line.trim().starts_with("//") {
+        let why = format!("line {number} of {BROKEN} has no code: {:?}", line.trim());
+        return (false, why);
+    }
     let seal = sealed(&rubric.name, "line", &number.to_string());
     match bug.known.lines.contains(&seal) {
         true => (true, format!("{number} is right")),

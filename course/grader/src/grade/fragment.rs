@@ -244,10 +244,12 @@ impl Operand {
         let mode = "which swizzle has the box that brought this operand, and which does the descriptor's mode say?";
         // What of the operand is right up to there.
         let (field, hint) = match (self.name, mn, k) {
-            ('A', 0..8, _) => (
-                "its first 8 rows: the start address or the swizzle's mode",
-                mode,
+            // No swizzle moves the first chunk of its pattern.
+            (_, 0, 0) => (
+                "where it begins: the start address",
+                "how many bytes further does this operand begin than that of the product before, and in which unit does a descriptor count them?",
             ),
+            ('A', 0..8, _) => ("its first 8 rows: the swizzle's mode", mode),
             ('A', ..) => (
                 "the distance of 8 rows to the next 8: the stride byte offset",
                 "how many bytes are there from a row of this panel of A to the one 8 rows below?",

@@ -1,7 +1,7 @@
 //! How early a kernel issues the copies that it will wait for, and the granularity of its TMA copies.
 use std::collections::{BTreeMap, BTreeSet};
 
-use emulator::CopyLead;
+use emulator::{CopyLead, Swizzle};
 use harness::Launched;
 
 use super::judge::Judged;
@@ -152,14 +152,26 @@ pub fn multiplying_producers<'a>(
     }
 }
 
-/// Bytes of a row in the narrowest box of A or B; 0 without boxes.
+/// Bytes of a box's row that count if it is not swizzled: whoever copies wider rows has to rearrange them before they can be read
+/// without conflicts, or by wgmma.
+const CHUNK: u32 = 16;
+
+/// Bytes of a row in the narrowest box of A or B, as far as they are swizzled; 0 without boxes.
 pub fn box_bytes<'a>(measure: &Measure, all: &LaunchResults<'a>, judged: &mut Judged<'a>) {
     for (launch, _) in all.measured() {
-        let bytes = match all.trial(launch).boxes() {
-            Some([a, b, _]) => a.columns.min(b.columns) * ELEMENT,
-            None => 0,
+        let boxes = all.trial(launch).boxes();
+        let of_operands = boxes.iter().flat_map(|[a, b, _]| [a, b]);
+        let bytes = of_operands.clone().map(|of| of.columns * ELEMENT);
+        let bytes = bytes.min().unwrap_or_default();
+        let plain = of_operands.clone().any(|of| of.swizzle == Swizzle::None);
+        let (bytes, beside) = match plain && bytes > CHUNK {
+            true => (
+                CHUNK,
+                format!(", since rows of {bytes} bytes without a swizzle count as {CHUNK}"),
+            ),
+            false => (bytes, String::new()),
         };
-        let words = format!("the boxes of A and B have rows of at least {bytes} bytes");
+        let words = format!("the boxes of A and B have rows of at least {bytes} bytes{beside}");
         judged.measured(measure, all, launch, (bytes.into(), words), "narrow-boxes");
     }
 }

@@ -164,7 +164,8 @@ fn what_is_said_of_a_bug_is_judged() {
             ),
             (with("size", &long), 0.0, "is not a size"),
             (with("size", "7"), 0.0, "type integer"),
-            (with("line", "1"), 30.0, "1 is not one of the lines"),
+            (with("line", "1"), 30.0, "line 1 of broken.cu has no code"),
+            (with("line", "16"), 30.0, "16 is not one of the lines"),
             (with("line", "-1"), 30.0, "no line -1"),
             (
                 with("line", "9223372036854775807"),

@@ -371,6 +371,60 @@ fn the_hint_of_an_indirect_call() {
     assert!(text.contains(hint), "{text}");
 }
 
+/// Clocks, bounds and sizes in the text of a timed assignment are those of a run and of its rubric.
+#[test]
+fn numbers_of_a_timed_assignment_are_so() {
+    if !has_nvrtc() || !has_ptxas() {
+        return;
+    }
+    for assignment in assignments().into_iter().filter(|one| is_timed(one)) {
+        let readme = read(&assignment.join("README.md"));
+        let rubric: toml::Table = read(&assignment.join("rubric.toml")).parse().expect("TOML");
+        let has = |text: String| assert!(readme.contains(&text), "README.md lacks {text:?}");
+        let number = |value: &toml::Value| {
+            harness::thousands(value.as_integer().expect("whole").unsigned_abs())
+        };
+        let degrees = rubric["measure"][0]["degree"].as_array().expect("degrees");
+        for degree in degrees {
+            let credit = degree["credit"].as_float().expect("a fraction");
+            has(format!(
+                "| {} | {:.0}% |",
+                number(&degree["at_most"]),
+                100.0 * credit
+            ));
+        }
+        has(format!("less than {}:", number(&degrees[0]["at_most"])));
+        has(format!(
+            "at most {} bytes",
+            number(&rubric["tile"][0]["shared_bytes"])
+        ));
+        let starter = support::starter(&assignment);
+        let text = graded(&grader(&assignment, None), &assignment, &starter).text("book");
+        let clocks = text
+            .split(" clocks are predicted")
+            .next()
+            .and_then(|text| text.rsplit(' ').next());
+        let clocks: u64 = clocks
+            .expect("clocks")
+            .replace(',', "")
+            .parse()
+            .expect("a number");
+        has(format!(
+            "The starter takes {}.",
+            harness::thousands((clocks + 500) / 1000 * 1000)
+        ));
+        let timed = rubric["sizes"]["timed"].as_str().expect("a size");
+        let command = "time --kernel my_kernel.cu --size ";
+        for text in [&readme, &starter, &solution(&assignment)] {
+            let mut sizes = text.split(command).skip(1).peekable();
+            assert!(
+                sizes.peek().is_some() && sizes.all(|size| size.starts_with(timed)),
+                "{text}"
+            );
+        }
+    }
+}
+
 /// A line of an inlined function is quoted with the call, and a deadlock names its mbarriers.
 #[test]
 fn lines_of_inlined_functions_and_mbarriers_are_named() {

@@ -152,7 +152,13 @@ impl Warp {
                 return Ok(());
             }
             MbarrierAction::CompleteTx => {
-                cx.change_mbarrier(rank, at, |barrier, _| barrier.transact(-tx(count)?))?;
+                cx.change_mbarrier(rank, at, |barrier, _| {
+                    // A wait for these bytes is a wait for this warp.
+                    if recorded {
+                        barrier.note_arrival(actor);
+                    }
+                    barrier.transact(-tx(count)?)
+                })?;
                 return Ok(());
             }
             MbarrierAction::Arrive { drop, no_complete } => {

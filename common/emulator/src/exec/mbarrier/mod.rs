@@ -131,7 +131,7 @@ impl Mbarrier {
         }
     }
 
-    fn note_arrival(&mut self, by: Actor) {
+    pub fn note_arrival(&mut self, by: Actor) {
         if let Err(at) = self.arriving_warps.binary_search(&by) {
             self.arriving_warps.insert(at, by);
         }

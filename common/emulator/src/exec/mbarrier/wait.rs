@@ -85,6 +85,7 @@ impl Warp {
             cx.note_heeded(self.actor, op, complete, active, at);
         }
         let mut repeats = false;
+        let mut joint = None;
         match views.first() {
             Some(&(_, at)) => {
                 let barrier = cx.block.mbarriers.get(&at);
@@ -94,7 +95,7 @@ impl Warp {
                 match issued {
                     Some(_) => {
                         self.note_wait(&brought, cx);
-                        self.note_joint_wait(arrived, &brought, cx);
+                        joint = Some((arrived, brought));
                     }
                     None => self.note_empty_wait(cx),
                 }
@@ -139,6 +140,10 @@ impl Warp {
                     }
                 }
             }
+        }
+        // Only now does the warp know what the phase tells it of others.
+        if let Some((arrived, brought)) = joint {
+            self.note_joint_wait(complete, arrived, &brought, cx);
         }
         Ok((arrival.mask, arrival.join))
     }
