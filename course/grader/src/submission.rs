@@ -26,6 +26,11 @@ pub fn read(path: &Path) -> Result<String> {
     let cannot = || format!("cannot read {}", shown(path));
     let kind = fs::symlink_metadata(path).with_context(cannot)?;
     ensure!(
+        !kind.is_dir(),
+        "{} is not a plain file but a folder: name the file in it",
+        shown(path)
+    );
+    ensure!(
         kind.is_file(),
         "{} is not a plain file: hand in a copy, not a link",
         shown(path)
@@ -37,6 +42,11 @@ pub fn read(path: &Path) -> Result<String> {
         kind.len()
     );
     let bytes = fs::read(path).with_context(cannot)?;
+    ensure!(
+        !bytes.starts_with(b"\xff\xfe") && !bytes.starts_with(b"\xfe\xff"),
+        "{} is UTF-16: save it as UTF-8",
+        shown(path)
+    );
     let text = String::from_utf8_lossy(&bytes);
     // Windows editors write a byte order mark, which compilers see and people do not.
     let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
@@ -101,7 +111,10 @@ pub fn toml(text: &str) -> Result<toml::Table> {
         if quoted.len() < line.len() {
             quoted.push('…');
         }
-        let message = error.message().trim().replace('\n', ", ");
+        let message = match error.message().trim() {
+            too_large if too_large.contains("as i128") => "a number with too many digits".into(),
+            message => message.replace('\n', ", "),
+        };
         anyhow!("line {}, `{quoted}`: {message}", number + 1)
     })
 }

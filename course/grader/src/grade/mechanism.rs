@@ -10,7 +10,8 @@ use super::judge::Judged;
 use super::launches::LaunchResults;
 use super::plan::PlannedLaunch;
 use super::rubric::{AssignmentKind, Measure, TileVariant, What};
-use super::{Complaint, budget, clock, pipeline, quote};
+use super::turns::Turns;
+use super::{Complaint, budget, clock, pipeline, quote, turns};
 
 /// The most lines in a complaint; further lines usually have the same mistake.
 const SHOWN: usize = 4;
@@ -30,7 +31,8 @@ pub fn judge<'a>(all: &LaunchResults<'a>) -> Judged<'a> {
     budget::judge(all, &mut judged);
     // Conflicts explain excess wavefronts, so they are reported first.
     let is_conflicts = |measure: &&Measure| measure.what == What::SharedWavefronts;
-    let (conflicts, others): (Vec<_>, Vec<_>) = all.rubric.measure.iter().partition(is_conflicts);
+    let measures = all.part.measure.iter().chain(&all.rubric.measure);
+    let (conflicts, others): (Vec<_>, Vec<_>) = measures.partition(is_conflicts);
     let mut has_conflicts = false;
     for measure in conflicts.into_iter().chain(others) {
         if has_conflicts && matches!(measure.what, What::SharedTraffic | What::OperandTraffic) {
@@ -38,7 +40,10 @@ pub fn judge<'a>(all: &LaunchResults<'a>) -> Judged<'a> {
             judged.has_complained();
         }
         match measure.what {
-            What::SharedWavefronts => by_instruction(measure, all, &mut judged),
+            What::SharedWavefronts => {
+                by_instruction(measure, all, &mut judged);
+                in_turns(measure, all, &mut judged);
+            }
             What::GlobalLoads | What::GlobalStores | What::SharedTraffic => {
                 traffic(measure, all, &mut judged);
             }
@@ -120,6 +125,21 @@ fn by_instruction<'a>(measure: &Measure, all: &LaunchResults<'a>, judged: &mut J
         let words =
             format!("the worst access takes {degree:.2} times the ideal number of wavefronts");
         by_measure(measure, all, launch, (degree, words), judged);
+    }
+}
+
+/// Lanes that take turns cost what conflicts between them would cost.
+fn in_turns<'a>(measure: &Measure, all: &LaunchResults<'a>, judged: &mut Judged<'a>) {
+    for (launch, one) in all.measured() {
+        let Some(Turns { times, words }) = turns::worst(all, launch, one) else {
+            continue;
+        };
+        let credit = measure.credit(times);
+        if credit < 1.0 && !judged.has_complained() {
+            judged.complain(all, launch, &words, turns::HINT, "shared-traffic");
+        }
+        let words = format!("where lanes take turns, {times:.2} times the necessary wavefronts");
+        judged.note(credit, times, words, launch);
     }
 }
 
@@ -307,7 +327,10 @@ fn at_line(measure: &Measure, is_global: bool, line: u32, cost: LineCost) -> Com
     let what = if is_global { "sectors" } else { "wavefronts" };
     let mut words = format!(
         "{}\n  {opcode}: {} {what}, {} would suffice",
-        cost.quoted.unwrap_or_else(|| format!("line {line}")),
+        cost.quoted.unwrap_or_else(|| match line {
+            0 => "in code that is not the kernel's".into(),
+            line => format!("line {line}"),
+        }),
         thousands(cost.done),
         thousands(cost.ideal)
     );
@@ -380,24 +403,9 @@ fn operand_traffic<'a>(measure: &Measure, all: &LaunchResults<'a>, judged: &mut 
         let staged: u64 = staged.map(|(_, counters)| counters.bytes).sum();
         let needed =
             rows * columns * steps * of_a_step + staged.min(result + all.bytes_of_sums(launch));
-        let loads = counted.clone().filter(|(of, _)| of.kind.is_load());
+        let loads = counted.filter(|(of, _)| of.kind.is_load());
         let wavefronts: u64 = loads.map(|(_, counters)| counters.shared.wavefronts).sum();
         let times = (wavefronts * WAVEFRONT) as f64 / needed.max(1) as f64;
-        let copies = counted.filter(|(of, _)| matches!(of.kind, InstructionKind::AsyncCopy { .. }));
-        let copies = copies.fold((0, 0), |(wavefronts, bytes), (_, counters)| {
-            (
-                wavefronts + counters.shared.wavefronts,
-                bytes + counters.bytes,
-            )
-        });
-        // A copy's bytes count twice, for global and for shared memory.
-        let copied = (2 * copies.0 * WAVEFRONT) as f64 / copies.1.max(1) as f64;
-        if copied > times {
-            let words =
-                format!("cp.async takes {copied:.2} times the wavefronts that its bytes fill");
-            judged.measured(measure, all, launch, (copied, words), "shared-traffic");
-            continue;
-        }
         let words = format!(
             "loads from shared memory take {times:.2} times the wavefronts that the multiplied elements fill"
         );

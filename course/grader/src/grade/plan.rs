@@ -162,8 +162,8 @@ pub fn others(rubric: &Rubric, secret: Option<&[u8]>, student: &str) -> Vec<Plan
 }
 
 /// Waves of tiles and steps along K: few and many, odd and even, and with every remainder for rings of two, three or
-/// four stages.
-const WAVES: [(u32, u32); 6] = [(2, 3), (3, 2), (2, 4), (4, 1), (3, 5), (2, 6)];
+/// four stages; of many, a number that leaves two steps over in a ring of three.
+const WAVES: [(u32, u32); 7] = [(2, 3), (3, 2), (2, 4), (4, 1), (3, 5), (2, 6), (1, 38)];
 
 /// Steps along K of [`Class::Large`]: not a multiple of the stages of a ring of two, three or four.
 const LARGE_STEPS: u32 = 5;
