@@ -69,11 +69,16 @@ pub fn judge<'a>(all: &LaunchResults<'a>) -> Judged<'a> {
 /// padding.
 const MBARRIER: u64 = 8;
 const FREE_MBARRIERS: u32 = 16;
+/// The counter of threads that a `cuda::pipeline` of a block has beside its mbarriers, with padding.
+const PIPELINE_STATE: u64 = 8;
 
 /// Whether each tile's block keeps within its bytes; says how many the first has.
 fn shared_bytes<'a>(all: &LaunchResults<'a>, judged: &mut Judged<'a>) {
     for (index, (launch, one)) in all.measured().enumerate() {
-        let barriers = MBARRIER * u64::from(one.run.mbarriers.min(FREE_MBARRIERS));
+        let barriers = match one.run.mbarriers.min(FREE_MBARRIERS) {
+            0 => 0,
+            several => MBARRIER * u64::from(several) + PIPELINE_STATE,
+        };
         let bytes = all.trial(launch).shared_bytes().saturating_sub(barriers);
         let tile = all.rubric.tile[launch.tile];
         let allowed = tile.shared_bytes;
