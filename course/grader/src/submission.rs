@@ -229,6 +229,8 @@ mod tests {
         fs::write(&file, "\u{feff}a\r\nb\rc\u{202e}d\x1b[2J\u{2028}").expect("a file");
         let text = read(&file).expect("a text");
         assert_eq!(text, "a\nb\u{fffd}c\u{fffd}d\u{fffd}[2J\u{fffd}");
+        fs::write(&file, b"\xff\xfea\0").expect("a file");
+        assert!(read(&file).is_err_and(|why| why.to_string().contains("save it as UTF-8")));
         for formula in ["=1+1", "-1", "\t=1", "\n=1", " =1", "\u{ff1d}1"] {
             assert_eq!(cell(formula), format!("'{formula}"));
         }
@@ -268,6 +270,12 @@ mod tests {
             error.contains("a = xxx") && error.len() < 300,
             "{}",
             error.len()
+        );
+        let digits = toml(&format!("a = {}", "9".repeat(30))).expect_err("too many digits");
+        assert!(
+            digits
+                .to_string()
+                .ends_with("a number with too many digits")
         );
         assert_eq!(
             toml("a = 1\n= 1").expect_err("no TOML").to_string(),

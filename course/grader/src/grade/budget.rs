@@ -243,7 +243,8 @@ pub fn judge<'a>(all: &LaunchResults<'a>, judged: &mut Judged<'a>) {
             !budget.of.is_arithmetic() || !matches!(launch.class, Class::Many(_))
         };
         let right = all
-            .measured()
+            .done
+            .iter()
             .filter(|(launch, one)| one.verification.ok() && is_it(launch));
         let each = right.map(|(launch, one)| Spent::of(budget, all, launch, one));
         let mut each: Vec<Spent> = each.collect();

@@ -114,11 +114,6 @@ impl<'a> LaunchResults<'a> {
         )
     }
 
-    /// The launches that show how the kernel computes C.
-    pub fn measured(&self) -> impl Iterator<Item = &(&'a PlannedLaunch, Launched)> + Clone {
-        self.done.iter()
-    }
-
     /// The compiled kernel of a launch.
     pub fn trial(&self, launch: &PlannedLaunch) -> &'a Trial {
         // Every launch that was performed has one.

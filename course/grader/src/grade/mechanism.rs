@@ -74,7 +74,7 @@ const PIPELINE_STATE: u64 = 8;
 
 /// Whether each tile's block keeps within its bytes; says how many the first has.
 fn shared_bytes<'a>(all: &LaunchResults<'a>, judged: &mut Judged<'a>) {
-    for (index, (launch, one)) in all.measured().enumerate() {
+    for (index, (launch, one)) in all.done.iter().enumerate() {
         let barriers = match one.run.mbarriers.min(FREE_MBARRIERS) {
             0 => 0,
             several => MBARRIER * u64::from(several) + PIPELINE_STATE,
@@ -121,7 +121,7 @@ fn shared_bytes<'a>(all: &LaunchResults<'a>, judged: &mut Judged<'a>) {
 
 /// The worst ratio of wavefronts to their minimum of any instruction.
 fn by_instruction<'a>(measure: &Measure, all: &LaunchResults<'a>, judged: &mut Judged<'a>) {
-    for (launch, one) in all.measured() {
+    for (launch, one) in all.done.iter() {
         let quotients = one.run.counters.iter().map(|counters| {
             let shared = counters.shared;
             shared.wavefronts as f64 / shared.ideal.max(1) as f64
@@ -135,7 +135,7 @@ fn by_instruction<'a>(measure: &Measure, all: &LaunchResults<'a>, judged: &mut J
 
 /// Lanes that take turns cost what conflicts between them would cost.
 fn in_turns<'a>(measure: &Measure, all: &LaunchResults<'a>, judged: &mut Judged<'a>) {
-    for (launch, one) in all.measured() {
+    for (launch, one) in all.done.iter() {
         let Some(Turns { times, words }) = turns::worst(all, launch, one) else {
             continue;
         };
@@ -150,7 +150,7 @@ fn in_turns<'a>(measure: &Measure, all: &LaunchResults<'a>, judged: &mut Judged<
 
 /// All sectors or wavefronts of a launch, relative to those that its tiles fill.
 fn traffic<'a>(measure: &Measure, all: &LaunchResults<'a>, judged: &mut Judged<'a>) {
-    for (launch, one) in all.measured() {
+    for (launch, one) in all.done.iter() {
         let padded = one.problem.padded;
         let is_whole = padded.n.is_multiple_of(ROW) && padded.k.is_multiple_of(ROW);
         let is_gemm = all.rubric.task == AssignmentKind::Gemm;
@@ -380,7 +380,7 @@ fn most_wavefronts(all: &LaunchResults, launch: &PlannedLaunch, one: &Launched) 
 /// Wavefronts of shared loads, relative to those that hold the multiplied elements and C's tiles. The elements that a step
 /// multiplies are known from launches whose inputs identify elements, and are the same in every launch with this tile.
 fn operand_traffic<'a>(measure: &Measure, all: &LaunchResults<'a>, judged: &mut Judged<'a>) {
-    let right = all.measured().filter(|(_, one)| one.verification.ok());
+    let right = all.done.iter().filter(|(_, one)| one.verification.ok());
     let telling = right.clone().filter(|(_, one)| !one.run.factors.is_empty());
     let of_a_step = telling.map(|(launch, _)| {
         let steps: u64 = launch.tiles(all.rubric).iter().product();
@@ -425,7 +425,7 @@ fn operand_traffic<'a>(measure: &Measure, all: &LaunchResults<'a>, judged: &mut 
 /// The fraction of the problem's products that tensor cores compute, in launches whose inputs identify elements.
 fn tensor_products<'a>(measure: &Measure, all: &LaunchResults<'a>, judged: &mut Judged<'a>) {
     let told = |launch: &PlannedLaunch| launch.on.values == harness::Values::Distinct;
-    for (launch, one) in all.measured().filter(|(launch, _)| told(launch)) {
+    for (launch, one) in all.done.iter().filter(|(launch, _)| told(launch)) {
         if !one.verification.ok() {
             continue;
         }

@@ -96,7 +96,7 @@ fn in_flight(lead: &CopyLead, steps: u64) -> f64 {
 
 /// Blocks that copied something, per SM.
 pub fn persistent_blocks<'a>(measure: &Measure, all: &LaunchResults<'a>, judged: &mut Judged<'a>) {
-    for (launch, one) in all.measured() {
+    for (launch, one) in all.done.iter() {
         let blocks = blocks(one);
         let of_an_sm = blocks as f64 / f64::from(SMS);
         let words = format!("{blocks} blocks copy tiles, on {SMS} SMs");
@@ -108,7 +108,7 @@ pub fn persistent_blocks<'a>(measure: &Measure, all: &LaunchResults<'a>, judged:
 fn right<'b, 'a>(
     all: &'b LaunchResults<'a>,
 ) -> impl Iterator<Item = &'b (&'a PlannedLaunch, Launched)> {
-    all.measured().filter(|(_, one)| one.verification.ok())
+    all.done.iter().filter(|(_, one)| one.verification.ok())
 }
 
 /// How often a warp that multiplies waits for other warps per tile of C: at barriers, and at mbarriers, which can form a barrier,
@@ -160,7 +160,7 @@ pub fn multiplying_producers<'a>(
 
 /// Bytes of a row in the narrowest box of A or B; 0 without boxes.
 pub fn box_bytes<'a>(measure: &Measure, all: &LaunchResults<'a>, judged: &mut Judged<'a>) {
-    for (launch, _) in all.measured() {
+    for (launch, _) in all.done.iter() {
         let bytes = match all.trial(launch).boxes() {
             Some([a, b, _]) => a.columns.min(b.columns) * ELEMENT,
             None => 0,

@@ -20,8 +20,8 @@ pub enum Class {
     EveryTile,
     /// Many tiles in each direction, and no side a multiple of a tile's.
     Large,
-    /// More tiles than there are SMs, with one or two steps along K: a kernel may stop after a fixed number of tiles. Only
-    /// its values count: under the sanitizer, it would take longer than all other launches together.
+    /// More tiles than there are SMs, with one or two steps along K: a kernel may stop after a fixed number of tiles. It
+    /// runs without the sanitizer, under which it would take longer than all other launches together.
     Many(Grid),
     /// A single tile with a larger K than in all other launches: a kernel may stop at the largest K that its author
     /// tested.
@@ -558,8 +558,8 @@ mod tests {
         }
     }
 
-    /// Except for the grids of many tiles, which count only for values, tiles and steps are the
-    /// same for everybody, so that counters are, too.
+    /// Except for the grids of many tiles, tiles and steps are the same for everybody, so that counters are, too. Bounds on counters
+    /// are relative to the number of tiles.
     #[test]
     fn students_differ_in_numbers_and_not_in_what_is_measured() {
         for (folder, text) in RUBRICS {
