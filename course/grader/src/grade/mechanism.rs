@@ -75,13 +75,15 @@ const PIPELINE_STATE: u64 = 8;
 /// Whether each tile's block keeps within its bytes; says how many the first has.
 fn shared_bytes<'a>(all: &LaunchResults<'a>, judged: &mut Judged<'a>) {
     for (index, (launch, one)) in all.done.iter().enumerate() {
-        let barriers = match one.run.mbarriers.min(FREE_MBARRIERS) {
-            0 => 0,
-            several => MBARRIER * u64::from(several) + PIPELINE_STATE,
-        };
+        let barriers = MBARRIER * u64::from(one.run.mbarriers.min(FREE_MBARRIERS));
         let bytes = all.trial(launch).shared_bytes().saturating_sub(barriers);
         let tile = all.rubric.tile[launch.tile];
         let allowed = tile.shared_bytes;
+        let state = if barriers > 0 { PIPELINE_STATE } else { 0 };
+        let bytes = match bytes <= allowed + state {
+            true => bytes.min(allowed),
+            false => bytes,
+        };
         // A launch that a fault has ended may not have initialized its mbarriers, which then count as other bytes.
         if one.run.findings.iter().any(emulator::Finding::is_fatal) {
             continue;
