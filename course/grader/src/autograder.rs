@@ -229,7 +229,7 @@ mod tests {
                 "several files might be meant (a.cu, b.cu)",
             ),
             (&[("kernel.cu", &large)], "at most 1048576 are read"),
-            (&[("kernel.cu/x", "")], "is not a plain file"),
+            (&[("kernel.cu/x", "")], "is not a plain file but a folder"),
             (&[("prediction.toml", "")], "handed in: prediction.toml"),
         ] {
             let error = found(files, "kernel.cu")

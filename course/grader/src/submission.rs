@@ -26,6 +26,11 @@ pub fn read(path: &Path) -> Result<String> {
     let cannot = || format!("cannot read {}", shown(path));
     let kind = fs::symlink_metadata(path).with_context(cannot)?;
     ensure!(
+        !kind.is_dir(),
+        "{} is not a plain file but a folder: name the file in it",
+        shown(path)
+    );
+    ensure!(
         kind.is_file(),
         "{} is not a plain file: hand in a copy, not a link",
         shown(path)
@@ -37,6 +42,11 @@ pub fn read(path: &Path) -> Result<String> {
         kind.len()
     );
     let bytes = fs::read(path).with_context(cannot)?;
+    ensure!(
+        !bytes.starts_with(b"\xff\xfe") && !bytes.starts_with(b"\xfe\xff"),
+        "{} is UTF-16: save it as UTF-8",
+        shown(path)
+    );
     let text = String::from_utf8_lossy(&bytes);
     // Windows editors write a byte order mark, which compilers see and people do not.
     let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
@@ -101,7 +111,10 @@ pub fn toml(text: &str) -> Result<toml::Table> {
         if quoted.len() < line.len() {
             quoted.push('…');
         }
-        let message = error.message().trim().replace('\n', ", ");
+        let message = match error.message().trim() {
+            too_large if too_large.contains("as i128") => "a number with too many digits".into(),
+            message => message.replace('\n', ", "),
+        };
         anyhow!("line {}, `{quoted}`: {message}", number + 1)
     })
 }
@@ -216,6 +229,8 @@ mod tests {
         fs::write(&file, "\u{feff}a\r\nb\rc\u{202e}d\x1b[2J\u{2028}").expect("a file");
         let text = read(&file).expect("a text");
         assert_eq!(text, "a\nb\u{fffd}c\u{fffd}d\u{fffd}[2J\u{fffd}");
+        fs::write(&file, b"\xff\xfea\0").expect("a file");
+        assert!(read(&file).is_err_and(|why| why.to_string().contains("save it as UTF-8")));
         for formula in ["=1+1", "-1", "\t=1", "\n=1", " =1", "\u{ff1d}1"] {
             assert_eq!(cell(formula), format!("'{formula}"));
         }
@@ -255,6 +270,12 @@ mod tests {
             error.contains("a = xxx") && error.len() < 300,
             "{}",
             error.len()
+        );
+        let digits = toml(&format!("a = {}", "9".repeat(30))).expect_err("too many digits");
+        assert!(
+            digits
+                .to_string()
+                .ends_with("a number with too many digits")
         );
         assert_eq!(
             toml("a = 1\n= 1").expect_err("no TOML").to_string(),

@@ -12,6 +12,9 @@ const MEMBERS: [&str; 4] = ["book/labs", "common/*", "course/grader", "rungs/*"]
 /// A package that is not exported, and the feature of the ladder that needs it.
 const CALIBRATION: &str = "calibration";
 
+/// Packages with a profile, of which Cargo would warn in every command that there are none.
+const ABSENT: [&str; 2] = [CALIBRATION, "zopfli"];
+
 /// The workspace's manifest with the students' members.
 pub fn workspace(text: &str) -> Result<String> {
     let mut manifest: DocumentMut = text.parse()?;
@@ -20,6 +23,10 @@ pub fn workspace(text: &str) -> Result<String> {
     workspace.remove("default-members");
     workspace.remove("exclude");
     table(&mut manifest, &["workspace", "dependencies"])?.remove(CALIBRATION);
+    let profiles = table(&mut manifest, &["profile", "dev", "package"])?;
+    for package in ABSENT {
+        profiles.remove(package);
+    }
     // The ladder's code still tests for the feature that its manifest no longer has.
     let mut known = InlineTable::new();
     known.insert("level", "warn".into());
@@ -72,13 +79,15 @@ mod tests {
     fn packages_that_stay_are_not_named() {
         let text = "[workspace]\nmembers = [\"book\", \"common/*\"]\n# Why.\ndefault-members = [\"common/*\"]\nexclude = [\"fuzz\"]\n\n\
             [workspace.dependencies]\ncalibration = { path = \"calibration\" }\nhalf = \"2\" # Bits.\n\n\
-            [workspace.lints.rust]\nunsafe_code = \"deny\"\n";
+            [workspace.lints.rust]\nunsafe_code = \"deny\"\n\n\
+            [profile.dev.package.half]\nopt-level = 2\n[profile.dev.package.calibration]\nopt-level = 2\n";
         assert_eq!(
             workspace(text).expect("a manifest"),
             "[workspace]\nmembers = [\"book/labs\", \"common/*\", \"course/grader\", \"rungs/*\"]\n\n\
             [workspace.dependencies]\nhalf = \"2\" # Bits.\n\n\
             [workspace.lints.rust]\nunsafe_code = \"deny\"\n\
-            unexpected_cfgs = { level = \"warn\", check-cfg = ['cfg(feature, values(\"calibration\"))'] }\n"
+            unexpected_cfgs = { level = \"warn\", check-cfg = ['cfg(feature, values(\"calibration\"))'] }\n\n\
+            [profile.dev.package.half]\nopt-level = 2\n"
         );
         let text = "[features]\ndefault = [\"calibration\"]\n# Why.\ncalibration = [\"dep:calibration\"]\n\n\
             [dependencies]\ncalibration = { workspace = true, optional = true }\nclap = \"4\"\n";

@@ -44,6 +44,7 @@ pub fn judge(questions: &[Question], answers: &str, of: f64) -> (Vec<RubricItem>
         return refused(what, hint);
     }
     let mut complaints = unknown(questions, &answers);
+    complaints.extend(no_table(questions, &answers));
     let each = of / questions.len().max(1) as f64;
     let mut wrong = BTreeMap::<_, Vec<&str>>::new();
     let items = questions.iter().map(|question| {
@@ -93,6 +94,18 @@ fn unknown(questions: &[Question], answers: &Table) -> Vec<Complaint> {
     let what = format!("no question asks for {}", shown.join(", "));
     let hint = "the keys are those of the form, answers.toml: is one misspelt?";
     vec![Complaint::new(what, hint, NO_MISTAKE)]
+}
+
+/// A complaint about a question whose answers are not below its name.
+fn no_table(questions: &[Question], answers: &Table) -> Option<Complaint> {
+    let asked = |key: &&String| questions.iter().any(|question| question.key == **key);
+    let is_table = |key: &&String| answers.get(*key).is_some_and(Value::is_table);
+    let key = answers.keys().filter(asked).find(|key| !is_table(key))?;
+    let what = format!("{key} has no answers that can be read");
+    let hint = format!(
+        "below a line [{key}], each answer has a line of its own, as in the form, answers.toml"
+    );
+    Some(Complaint::new(what, &hint, "answers-not-read"))
 }
 
 /// An entry of the book's page of mistakes, and a question to think about.

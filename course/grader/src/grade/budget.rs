@@ -13,7 +13,7 @@ use serde::Deserialize;
 use super::judge::Judged;
 use super::launches::LaunchResults;
 use super::mechanism::stores_globally;
-use super::plan::PlannedLaunch;
+use super::plan::{Class, PlannedLaunch};
 use super::quote;
 use super::rubric::AssignmentKind;
 
@@ -219,7 +219,7 @@ fn is_float(kind: &InstructionKind) -> bool {
 }
 
 /// The size of the unit in a launch. Blocks of a cluster that have no tile of C may compute as much as the others.
-fn unit(per: Per, all: &LaunchResults, launch: &PlannedLaunch) -> f64 {
+pub fn unit(per: Per, all: &LaunchResults, launch: &PlannedLaunch) -> f64 {
     let tile = all.rubric.tile[launch.tile];
     let [rows, columns, steps] = launch.tiles(all.rubric);
     let rows = rows.next_multiple_of(all.trial(launch).cluster().into());
@@ -249,7 +249,14 @@ fn least_unit(budget: &Budget, all: &LaunchResults, launch: &PlannedLaunch) -> f
 /// prologue.
 pub fn judge<'a>(all: &LaunchResults<'a>, judged: &mut Judged<'a>) {
     for budget in all.part.budget.iter().chain(&all.rubric.budget) {
-        let right = all.measured().filter(|(_, one)| one.verification.ok());
+        // Many tiles of one or two steps are mostly prologue, too.
+        let is_it = |launch: &PlannedLaunch| {
+            !budget.of.is_arithmetic() || !matches!(launch.class, Class::Many(_))
+        };
+        let right = all
+            .done
+            .iter()
+            .filter(|(launch, one)| one.verification.ok() && is_it(launch));
         let each = right.map(|(launch, one)| Spent::of(budget, all, launch, one));
         let mut each: Vec<Spent> = each.collect();
         if budget.of.is_arithmetic() {

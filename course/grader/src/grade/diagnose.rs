@@ -159,7 +159,7 @@ fn size(
     if products.is_none_or(|products| products > bug.most_products) {
         let most = harness::thousands(bug.most_products);
         return no(format!(
-            "{size} has more than {most} products: a smaller one shows it, too"
+            "{size} has more than {most} products: the bug needs no more"
         ));
     }
     let trial = broken(rubric, bug, compiler)?;

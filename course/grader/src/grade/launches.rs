@@ -114,12 +114,6 @@ impl<'a> LaunchResults<'a> {
         )
     }
 
-    /// The launches that show how the kernel computes C: [`Class::Many`] only shows whether it is right.
-    pub fn measured(&self) -> impl Iterator<Item = &(&'a PlannedLaunch, Launched)> + Clone {
-        let done = self.done.iter();
-        done.filter(|(launch, _)| !matches!(launch.class, Class::Many(_)))
-    }
-
     /// The compiled kernel of a launch.
     pub fn trial(&self, launch: &PlannedLaunch) -> &'a Trial {
         // Every launch that was performed has one.

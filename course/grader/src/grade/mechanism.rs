@@ -10,7 +10,8 @@ use super::judge::Judged;
 use super::launches::LaunchResults;
 use super::plan::PlannedLaunch;
 use super::rubric::{AssignmentKind, Measure, TileVariant, What};
-use super::{Complaint, budget, clock, pipeline, quote};
+use super::turns::Turns;
+use super::{Complaint, budget, clock, pipeline, quote, turns};
 
 /// The most lines in a complaint; further lines usually have the same mistake.
 const SHOWN: usize = 4;
@@ -30,7 +31,8 @@ pub fn judge<'a>(all: &LaunchResults<'a>) -> Judged<'a> {
     budget::judge(all, &mut judged);
     // Conflicts explain excess wavefronts, so they are reported first.
     let is_conflicts = |measure: &&Measure| measure.what == What::SharedWavefronts;
-    let (conflicts, others): (Vec<_>, Vec<_>) = all.rubric.measure.iter().partition(is_conflicts);
+    let measures = all.part.measure.iter().chain(&all.rubric.measure);
+    let (conflicts, others): (Vec<_>, Vec<_>) = measures.partition(is_conflicts);
     let mut has_conflicts = false;
     for measure in conflicts.into_iter().chain(others) {
         if has_conflicts && matches!(measure.what, What::SharedTraffic | What::OperandTraffic) {
@@ -38,7 +40,10 @@ pub fn judge<'a>(all: &LaunchResults<'a>) -> Judged<'a> {
             judged.has_complained();
         }
         match measure.what {
-            What::SharedWavefronts => by_instruction(measure, all, &mut judged),
+            What::SharedWavefronts => {
+                by_instruction(measure, all, &mut judged);
+                in_turns(measure, all, &mut judged);
+            }
             What::GlobalLoads | What::GlobalStores | What::SharedTraffic => {
                 traffic(measure, all, &mut judged);
             }
@@ -64,14 +69,21 @@ pub fn judge<'a>(all: &LaunchResults<'a>) -> Judged<'a> {
 /// padding.
 const MBARRIER: u64 = 8;
 const FREE_MBARRIERS: u32 = 16;
+/// The counter of threads that a `cuda::pipeline` of a block has beside its mbarriers, with padding.
+const PIPELINE_STATE: u64 = 8;
 
 /// Whether each tile's block keeps within its bytes; says how many the first has.
 fn shared_bytes<'a>(all: &LaunchResults<'a>, judged: &mut Judged<'a>) {
-    for (index, (launch, one)) in all.measured().enumerate() {
+    for (index, (launch, one)) in all.done.iter().enumerate() {
         let barriers = MBARRIER * u64::from(one.run.mbarriers.min(FREE_MBARRIERS));
         let bytes = all.trial(launch).shared_bytes().saturating_sub(barriers);
         let tile = all.rubric.tile[launch.tile];
         let allowed = tile.shared_bytes;
+        let state = if barriers > 0 { PIPELINE_STATE } else { 0 };
+        let bytes = match bytes <= allowed + state {
+            true => bytes.min(allowed),
+            false => bytes,
+        };
         // A launch that a fault has ended may not have initialized its mbarriers, which then count as other bytes.
         if one.run.findings.iter().any(emulator::Finding::is_fatal) {
             continue;
@@ -111,7 +123,7 @@ fn shared_bytes<'a>(all: &LaunchResults<'a>, judged: &mut Judged<'a>) {
 
 /// The worst ratio of wavefronts to their minimum of any instruction.
 fn by_instruction<'a>(measure: &Measure, all: &LaunchResults<'a>, judged: &mut Judged<'a>) {
-    for (launch, one) in all.measured() {
+    for (launch, one) in all.done.iter() {
         let quotients = one.run.counters.iter().map(|counters| {
             let shared = counters.shared;
             shared.wavefronts as f64 / shared.ideal.max(1) as f64
@@ -123,9 +135,24 @@ fn by_instruction<'a>(measure: &Measure, all: &LaunchResults<'a>, judged: &mut J
     }
 }
 
+/// Lanes that take turns cost what conflicts between them would cost.
+fn in_turns<'a>(measure: &Measure, all: &LaunchResults<'a>, judged: &mut Judged<'a>) {
+    for (launch, one) in all.done.iter() {
+        let Some(Turns { times, words }) = turns::worst(all, launch, one) else {
+            continue;
+        };
+        let credit = measure.credit(times);
+        if credit < 1.0 && !judged.has_complained() {
+            judged.complain(all, launch, &words, turns::HINT, "shared-traffic");
+        }
+        let words = format!("where lanes take turns, {times:.2} times the necessary wavefronts");
+        judged.note(credit, times, words, launch);
+    }
+}
+
 /// All sectors or wavefronts of a launch, relative to those that its tiles fill.
 fn traffic<'a>(measure: &Measure, all: &LaunchResults<'a>, judged: &mut Judged<'a>) {
-    for (launch, one) in all.measured() {
+    for (launch, one) in all.done.iter() {
         let padded = one.problem.padded;
         let is_whole = padded.n.is_multiple_of(ROW) && padded.k.is_multiple_of(ROW);
         let is_gemm = all.rubric.task == AssignmentKind::Gemm;
@@ -307,7 +334,10 @@ fn at_line(measure: &Measure, is_global: bool, line: u32, cost: LineCost) -> Com
     let what = if is_global { "sectors" } else { "wavefronts" };
     let mut words = format!(
         "{}\n  {opcode}: {} {what}, {} would suffice",
-        cost.quoted.unwrap_or_else(|| format!("line {line}")),
+        cost.quoted.unwrap_or_else(|| match line {
+            0 => "in code that is not the kernel's".into(),
+            line => format!("line {line}"),
+        }),
         thousands(cost.done),
         thousands(cost.ideal)
     );
@@ -352,7 +382,7 @@ fn most_wavefronts(all: &LaunchResults, launch: &PlannedLaunch, one: &Launched) 
 /// Wavefronts of shared loads, relative to those that hold the multiplied elements and C's tiles. The elements that a step
 /// multiplies are known from launches whose inputs identify elements, and are the same in every launch with this tile.
 fn operand_traffic<'a>(measure: &Measure, all: &LaunchResults<'a>, judged: &mut Judged<'a>) {
-    let right = all.measured().filter(|(_, one)| one.verification.ok());
+    let right = all.done.iter().filter(|(_, one)| one.verification.ok());
     let telling = right.clone().filter(|(_, one)| !one.run.factors.is_empty());
     let of_a_step = telling.map(|(launch, _)| {
         let steps: u64 = launch.tiles(all.rubric).iter().product();
@@ -380,24 +410,9 @@ fn operand_traffic<'a>(measure: &Measure, all: &LaunchResults<'a>, judged: &mut 
         let staged: u64 = staged.map(|(_, counters)| counters.bytes).sum();
         let needed =
             rows * columns * steps * of_a_step + staged.min(result + all.bytes_of_sums(launch));
-        let loads = counted.clone().filter(|(of, _)| of.kind.is_load());
+        let loads = counted.filter(|(of, _)| of.kind.is_load());
         let wavefronts: u64 = loads.map(|(_, counters)| counters.shared.wavefronts).sum();
         let times = (wavefronts * WAVEFRONT) as f64 / needed.max(1) as f64;
-        let copies = counted.filter(|(of, _)| matches!(of.kind, InstructionKind::AsyncCopy { .. }));
-        let copies = copies.fold((0, 0), |(wavefronts, bytes), (_, counters)| {
-            (
-                wavefronts + counters.shared.wavefronts,
-                bytes + counters.bytes,
-            )
-        });
-        // A copy's bytes count twice, for global and for shared memory.
-        let copied = (2 * copies.0 * WAVEFRONT) as f64 / copies.1.max(1) as f64;
-        if copied > times {
-            let words =
-                format!("cp.async takes {copied:.2} times the wavefronts that its bytes fill");
-            judged.measured(measure, all, launch, (copied, words), "shared-traffic");
-            continue;
-        }
         let words = format!(
             "loads from shared memory take {times:.2} times the wavefronts that the multiplied elements fill"
         );
@@ -412,7 +427,7 @@ fn operand_traffic<'a>(measure: &Measure, all: &LaunchResults<'a>, judged: &mut 
 /// The fraction of the problem's products that tensor cores compute, in launches whose inputs identify elements.
 fn tensor_products<'a>(measure: &Measure, all: &LaunchResults<'a>, judged: &mut Judged<'a>) {
     let told = |launch: &PlannedLaunch| launch.on.values == harness::Values::Distinct;
-    for (launch, one) in all.measured().filter(|(launch, _)| told(launch)) {
+    for (launch, one) in all.done.iter().filter(|(launch, _)| told(launch)) {
         if !one.verification.ok() {
             continue;
         }

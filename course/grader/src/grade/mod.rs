@@ -15,6 +15,7 @@
 //! | `probe` | which elements are multiplied with each other? |
 //! | `pattern` | which elements of C are wrong? |
 //! | `mechanism` | is it right for the right reason? |
+//! | `turns` | do lanes that would conflict take turns? |
 //! | `budget` | what may and must a kernel do, with whatever instructions? |
 //! | `pipeline` | how early are copies issued? |
 //! | `warnings` | what does the compiler warn about? |
@@ -67,6 +68,7 @@ pub(crate) mod rubric;
 mod sanitizer;
 mod see;
 pub(crate) mod text;
+mod turns;
 mod values;
 mod warnings;
 
@@ -88,7 +90,7 @@ use crate::submission::{self, DIAGNOSIS, PREDICTIONS, read};
 const NO_MISTAKE: &str = "none-of-these";
 
 /// Raised whenever the same kernel might get other points, or other sizes.
-pub(crate) const VERSION: &str = "14";
+pub(crate) const VERSION: &str = "15";
 
 /// What a child process has to grade; it prints a `results.json`.
 #[derive(Clone, Debug)]

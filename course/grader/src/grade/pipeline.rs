@@ -12,6 +12,10 @@ use super::rubric::Measure;
 /// Bytes of an element.
 const ELEMENT: u32 = 2;
 
+/// The limits are for few steps. Where a producer waits for an empty stage, its first copies are the earliest, and over many steps
+/// the average falls: with three stages, to little more than 1.
+const LONG_RUN: f64 = 1.05;
+
 /// The K steps that a warp multiplies between the issue of a tile's last copy and the moment when it waits for the tile
 /// or reads it, averaged over the steps: 0 if every copy is waited for at once, 1 with two stages, 2 - 1 / (steps - 1)
 /// with three, since no tile can be issued before the first step.
@@ -19,14 +23,12 @@ const ELEMENT: u32 = 2;
 /// Counted in the matrix products of each warp that reads or waits; the worst warp counts. A warp that only copies
 /// multiplies nothing, and its copies are seen by the warps that read them. But no tile counts for more steps than
 /// there are tiles in flight together: for a warp that waits for each of its copies, that is one. Launches with at most
-/// two steps do not count, because they are all prologue; nor does [`Class::Deep`], because the limits were chosen for few
-/// steps, where the prologue lowers the average.
+/// two steps do not count, because they are all prologue.
 pub fn copies_ahead<'a>(measure: &Measure, all: &LaunchResults<'a>, judged: &mut Judged<'a>) {
     for (launch, one) in right(all) {
         let [rows, columns, steps] = launch.tiles(all.rubric);
-        let is_deep = matches!(launch.class, Class::Deep { .. });
         let tiles = rows * columns;
-        if steps <= 2 || is_deep || tiles > u64::from(SMS) && !all.trial(launch).is_persistent() {
+        if steps <= 2 || tiles > u64::from(SMS) && !all.trial(launch).is_persistent() {
             continue;
         }
         // A persistent block computes its part of the tiles, by its products.
@@ -59,7 +61,11 @@ pub fn copies_ahead<'a>(measure: &Measure, all: &LaunchResults<'a>, judged: &mut
         let words = format!(
             "{least:.2} K steps are multiplied between a tile's last copy and the wait for it"
         );
-        judged.measured(measure, all, launch, (least, words), "too-few-stages");
+        let number = match launch.class {
+            Class::Deep { .. } => least * LONG_RUN,
+            _ => least,
+        };
+        judged.measured(measure, all, launch, (number, words), "too-few-stages");
     }
 }
 
@@ -90,7 +96,7 @@ fn in_flight(lead: &CopyLead, steps: u64) -> f64 {
 
 /// Blocks that copied something, per SM.
 pub fn persistent_blocks<'a>(measure: &Measure, all: &LaunchResults<'a>, judged: &mut Judged<'a>) {
-    for (launch, one) in all.measured() {
+    for (launch, one) in all.done.iter() {
         let blocks = blocks(one);
         let of_an_sm = blocks as f64 / f64::from(SMS);
         let words = format!("{blocks} blocks copy tiles, on {SMS} SMs");
@@ -102,7 +108,7 @@ pub fn persistent_blocks<'a>(measure: &Measure, all: &LaunchResults<'a>, judged:
 fn right<'b, 'a>(
     all: &'b LaunchResults<'a>,
 ) -> impl Iterator<Item = &'b (&'a PlannedLaunch, Launched)> {
-    all.measured().filter(|(_, one)| one.verification.ok())
+    all.done.iter().filter(|(_, one)| one.verification.ok())
 }
 
 /// How often a warp that multiplies waits for other warps per tile of C: at barriers, and at mbarriers, which can form a barrier,
@@ -158,7 +164,7 @@ const CHUNK: u32 = 16;
 
 /// Bytes of a row in the narrowest box of A or B, as far as they are swizzled; 0 without boxes.
 pub fn box_bytes<'a>(measure: &Measure, all: &LaunchResults<'a>, judged: &mut Judged<'a>) {
-    for (launch, _) in all.measured() {
+    for (launch, _) in all.done.iter() {
         let boxes = all.trial(launch).boxes();
         let of_operands = boxes.iter().flat_map(|[a, b, _]| [a, b]);
         let bytes = of_operands.clone().map(|of| of.columns * ELEMENT);

@@ -20,8 +20,8 @@ pub enum Class {
     EveryTile,
     /// Many tiles in each direction, and no side a multiple of a tile's.
     Large,
-    /// More tiles than there are SMs, with one or two steps along K: a kernel may stop after a fixed number of tiles. Only
-    /// its values count: under the sanitizer, it would take longer than all other launches together.
+    /// More tiles than there are SMs, with one or two steps along K: a kernel may stop after a fixed number of tiles. It
+    /// runs without the sanitizer, under which it would take longer than all other launches together.
     Many(Grid),
     /// A single tile with a larger K than in all other launches: a kernel may stop at the largest K that its author
     /// tested.
@@ -162,8 +162,8 @@ pub fn others(rubric: &Rubric, secret: Option<&[u8]>, student: &str) -> Vec<Plan
 }
 
 /// Waves of tiles and steps along K: few and many, odd and even, and with every remainder for rings of two, three or
-/// four stages.
-const WAVES: [(u32, u32); 6] = [(2, 3), (3, 2), (2, 4), (4, 1), (3, 5), (2, 6)];
+/// four stages; of many, a number that leaves two steps over in a ring of three.
+const WAVES: [(u32, u32); 7] = [(2, 3), (3, 2), (2, 4), (4, 1), (3, 5), (2, 6), (1, 38)];
 
 /// Steps along K of [`Class::Large`]: not a multiple of the stages of a ring of two, three or four.
 const LARGE_STEPS: u32 = 5;
@@ -558,8 +558,8 @@ mod tests {
         }
     }
 
-    /// Except for the grids of many tiles, which count only for values, tiles and steps are the
-    /// same for everybody, so that counters are, too.
+    /// Except for the grids of many tiles, tiles and steps are the same for everybody, so that counters are, too. Bounds on counters
+    /// are relative to the number of tiles.
     #[test]
     fn students_differ_in_numbers_and_not_in_what_is_measured() {
         for (folder, text) in RUBRICS {

@@ -76,7 +76,7 @@ pub fn judged(answer: Option<&Value>, right: u64) -> GradedAnswer {
         None => "no answer".into(),
         Some(Value::String(open)) if open == sheet::OPEN => "no answer".into(),
         Some(Value::String(_)) => "not an integer but text in quotes: remove the quotes".into(),
-        Some(other) => format!("not an integer but a {}", other.type_str()),
+        Some(other) => format!("not an integer: type {}", other.type_str()),
     };
     let number = number.is_some();
     GradedAnswer {

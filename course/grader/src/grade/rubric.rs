@@ -165,6 +165,8 @@ pub struct Part {
     /// Its share of the points for values, mechanism and sanitizer.
     pub share: f64,
     #[serde(default)]
+    pub measure: Vec<Measure>,
+    #[serde(default)]
     pub budget: Vec<Budget>,
 }
 
@@ -399,7 +401,9 @@ impl Rubric {
                 "a side of a tile is 0 or more than 1024"
             );
         }
-        for degree in self.measure.iter().flat_map(|measure| &measure.degree) {
+        let of_parts = self.part.iter().flat_map(|part| &part.measure);
+        let measures = self.measure.iter().chain(of_parts);
+        for degree in measures.flat_map(|measure| &measure.degree) {
             ensure!(
                 degree.at_most.is_some() != degree.at_least.is_some(),
                 "a degree has one of at_most and at_least"
@@ -417,6 +421,7 @@ impl Rubric {
                 name: String::new(),
                 define: None,
                 share: 1.0,
+                measure: Vec::new(),
                 budget: Vec::new(),
             });
         }

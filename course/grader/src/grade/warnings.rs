@@ -33,10 +33,19 @@ pub fn of(
     let lines = lines
         .lines()
         .filter(|line| !line.contains(" detected in the compilation of "));
-    let lines: Vec<_> = lines
-        .filter(|line| !line.trim().is_empty())
-        .take(SHOWN)
-        .collect();
+    let own = format!("{file}(");
+    let mut is_own = false;
+    let lines = lines.filter(|line| {
+        // The code follows the message; a header's message is not about the kernel.
+        if line.contains("): warning: ") {
+            is_own = line.starts_with(&own);
+        }
+        is_own && !line.trim().is_empty()
+    });
+    let lines: Vec<_> = lines.take(SHOWN).collect();
+    if lines.is_empty() {
+        return None;
+    }
     let hint =
         "begin here: the kernel compiles, but what the compiler warns about may be the mistake";
     let what = format!("the compiler warns:\n{}", lines.join("\n"));

@@ -160,7 +160,7 @@ fn what_is_said_of_a_bug_is_judged() {
             (
                 with("size", "\"9999x9999x9999\""),
                 0.0,
-                "a smaller one shows it",
+                "the bug needs no more",
             ),
             (with("size", &long), 0.0, "is not a size"),
             (with("size", "7"), 0.0, "type integer"),

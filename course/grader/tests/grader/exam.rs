@@ -251,6 +251,9 @@ fn unknown_names_are_reported() {
         grade.text("book")
     );
     assert!(!told(&graded(key().as_bytes(), None), "no question asks"));
+    let no_table = graded(format!("{first} = 1").as_bytes(), None);
+    let why = format!("{first} has no answers that can be read");
+    assert!(told(&no_table, &why), "{}", no_table.text("book"));
     let hostile = graded(b"[\"\\u202e\\n=q\"]\n", None).text("book");
     assert!(hostile.contains(r#"asks for "\u{202e}\n=q""#), "{hostile}");
 }

@@ -356,6 +356,23 @@ fn setmaxnreg_below_what_is_in_use() {
     assert!(!text.contains("setmaxnreg"), "{text}");
 }
 
+/// What the compiler warns about in a header is not the student's mistake.
+#[test]
+fn warnings_of_headers_are_not_shown() {
+    if !has_nvrtc() {
+        return;
+    }
+    let wrong = solution(&swizzle()).replace("(row >> 1 & 3)", "(row & 3)");
+    let with_header = format!("#include <cooperative_groups/memcpy_async.h>\n{wrong}");
+    let first = |text: &str| {
+        let grade = graded(&grader(&swizzle(), None), &swizzle(), text);
+        grade.complaints()[0].mistake.clone()
+    };
+    assert_eq!(first(&with_header), "conflicts-on-ldmatrix");
+    let own = with_header.replace("// Where am I?", "M == N;\n    // Where am I?");
+    assert_eq!(first(&own), "compiler-warning");
+}
+
 /// A call that the clock cannot follow has a hint of its own.
 #[test]
 fn the_hint_of_an_indirect_call() {
