@@ -140,6 +140,8 @@ pub enum FindingKind {
         access: MemoryAccess,
         /// Where the address points, in words.
         nearest: String,
+        /// The name of the nearest allocation, if the address is after its beginning, and the distance from there.
+        after: Option<(String, u64)>,
     },
     /// memcheck: the address is not a multiple of the access's size.
     Misaligned(MemoryAccess),
@@ -168,6 +170,8 @@ pub enum FindingKind {
     },
     /// synccheck: a barrier number above 15, or a thread count that is not a multiple of 32.
     InvalidBarrier(String),
+    /// synccheck: lanes execute a shuffle, a vote or a barrier of their warp with a mask that does not name them.
+    InvalidMask(String),
     /// An mbarrier instruction at an address without an mbarrier, or with counts out of range (PTX
     /// ISA, "mbarrier").
     InvalidMbarrier(MbarrierMisuse, String),
@@ -266,6 +270,7 @@ impl FindingKind {
             | FindingKind::Misaligned(_)
             | FindingKind::DivergentBarrier { .. }
             | FindingKind::InvalidBarrier(_)
+            | FindingKind::InvalidMask(_)
             | FindingKind::InvalidMbarrier(..)
             | FindingKind::InvalidBulkCopy(_)
             | FindingKind::InvalidCluster(_)
@@ -300,6 +305,7 @@ impl FindingKind {
             | FindingKind::UnheededWait { .. }
             | FindingKind::DivergentBarrier { .. }
             | FindingKind::InvalidBarrier(_)
+            | FindingKind::InvalidMask(_)
             | FindingKind::InvalidMbarrier(..)
             | FindingKind::TransactionCount(_)
             | FindingKind::SwizzleMismatch(_)
@@ -337,6 +343,7 @@ impl FindingKind {
             | FindingKind::UndefinedRegister { .. }
             | FindingKind::DivergentBarrier { .. }
             | FindingKind::InvalidBarrier(_)
+            | FindingKind::InvalidMask(_)
             | FindingKind::InvalidMbarrier(..)
             | FindingKind::TransactionCount(_)
             | FindingKind::SwizzleMismatch(_)
