@@ -287,6 +287,8 @@ impl FindingKind {
     pub(crate) fn severity(&self, options: &Options, at: Option<&Instruction>) -> Severity {
         match self {
             FindingKind::ExitedBlock(_) if !options.sanitize => Severity::Warning,
+            // The kernel computes the same without `setmaxnreg`.
+            FindingKind::TooFewRegisters(_) => Severity::Warning,
             FindingKind::MissingProxyFence(_) if at.is_some_and(|at| at.in_library) => {
                 Severity::Note
             }
@@ -314,7 +316,6 @@ impl FindingKind {
             | FindingKind::InvalidCluster(_)
             | FindingKind::InvalidCall(_)
             | FindingKind::InvalidRegisters(_)
-            | FindingKind::TooFewRegisters(_)
             | FindingKind::InvalidWgmma(_)
             | FindingKind::UnorderedWgmma(..)
             | FindingKind::BeforePreviousGrid(_)
