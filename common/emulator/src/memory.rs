@@ -209,8 +209,9 @@ impl Memory {
         &self.allocations[index].bytes
     }
 
-    /// The position of an address outside all allocations, in compute-sanitizer's words.
-    pub(crate) fn nearest(&self, address: u64) -> String {
+    /// The position of an address outside all allocations, in compute-sanitizer's words; the nearest allocation, if the
+    /// address is after its beginning, and the distance from there.
+    pub(crate) fn nearest(&self, address: u64) -> (String, Option<(String, u64)>) {
         let distance = |a: &&Allocation| {
             let end = a.base + a.bytes.len() as u64;
             if address < a.base {
@@ -222,7 +223,7 @@ impl Memory {
         let named = |a: &&Allocation| a.base < Region::Constants.start();
         let named = self.allocations.iter().filter(named);
         let Some(nearest) = named.min_by_key(distance) else {
-            return "there is no allocation".into();
+            return ("there is no allocation".into(), None);
         };
         let (size, end) = (
             nearest.bytes.len(),
@@ -233,10 +234,12 @@ impl Memory {
             a if a >= end => format!("{} bytes after", (a - end).saturating_add(1)),
             _ => "across the end of".into(),
         };
-        format!(
+        let words = format!(
             "{side} the nearest allocation, {}, at 0x{:x} of size {size} bytes",
             nearest.name, nearest.base
-        )
+        );
+        let after = address.checked_sub(nearest.base);
+        (words, after.map(|after| (nearest.name.clone(), after)))
     }
 }
 
@@ -506,7 +509,7 @@ mod tests {
         );
         assert_eq!(memory.find(a + 597, 4), None);
         assert_eq!(
-            memory.nearest(a + 600),
+            memory.nearest(a + 600).0,
             format!("1 bytes after the nearest allocation, A, at 0x{a:x} of size 600 bytes")
         );
     }

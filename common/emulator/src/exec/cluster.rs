@@ -2,6 +2,7 @@
 use super::block::{Block, Common, Execution, release_barriers};
 use super::bulk::Transfer;
 use super::cluster_barrier::release_cluster;
+use super::expiries::Expiries;
 use super::lane_access::{Fatal, Result};
 use super::lanes::{LanesB32, LanesB64};
 use super::lookahead::Lookahead;
@@ -32,9 +33,7 @@ pub(super) struct Cluster<'m> {
     /// The order in which warps run; a nonzero `schedule` shuffles it.
     order: Vec<usize>,
     random: Random,
-    /// How often all `try_wait`s timed out while memory did not change, and the number of changes of memory
-    /// at that time.
-    expiries: (u32, u64),
+    expiries: Expiries,
 }
 
 /// Why a cluster's turn ended.
@@ -69,7 +68,7 @@ impl<'m> Cluster<'m> {
             warps: warps.collect(),
             order: Vec::new(),
             random: Random(0),
-            expiries: (0, 0),
+            expiries: Expiries::default(),
         }
     }
 
@@ -115,7 +114,7 @@ impl<'m> Cluster<'m> {
         self.clocks = HappensBefore::new(watched, machine.warps, number as u32);
         self.order = (0..self.warps.len()).collect();
         self.random = Random(machine.options.schedule.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ number);
-        self.expiries = (0, 0);
+        self.expiries = Expiries::default();
     }
 
     /// Makes it stop before it communicates with other clusters.
@@ -126,7 +125,7 @@ impl<'m> Cluster<'m> {
     /// Lets it communicate, on memory that others have changed meanwhile.
     pub fn resume(&mut self) {
         self.common.parks = false;
-        self.expiries = (0, 0);
+        self.expiries = Expiries::default();
         self.warps.iter_mut().for_each(|warp| warp.watched = None);
     }
 
@@ -280,13 +279,16 @@ impl<'m> Cluster<'m> {
         if released || self.land_one(false, writes, profiler)? {
             return Ok(true);
         }
-        let activity = self.activity(writes);
-        if self.expiries.1 != activity {
-            self.expiries = (0, activity);
-        }
-        self.expiries.0 += 1;
+        let (activity, warps) = (self.activity(writes), &self.warps);
         let mut expired = false;
-        if self.expiries.0 <= EXPIRIES {
+        let digests = || warps.iter().map(Warp::digest).collect();
+        let ops = &self.machine.program.ops;
+        let only_repeats = |warp: &Warp| {
+            let mut splits = warp.splits.iter();
+            splits.all(|split| warp.only_repeats(ops, split))
+        };
+        let repeats = || warps.iter().all(only_repeats);
+        if self.expiries.next(activity, digests, repeats) {
             for warp in &mut self.warps {
                 for split in &mut warp.splits {
                     if let State::Mbarrier(_, since) = split.state {
@@ -299,6 +301,12 @@ impl<'m> Cluster<'m> {
             }
         }
         Ok(expired || self.leave_polling_loops())
+    }
+
+    /// Nothing else can run: whether it is worth trying again, since threads that poll an mbarrier do not only repeat
+    /// themselves. They may count how often, and then do something else.
+    pub fn has_patience(&mut self) -> bool {
+        self.expiries.extend()
     }
 
     /// If only control flow is traced, lets polling warps leave their loops. Returns whether there are any.
@@ -428,9 +436,6 @@ enum Landing {
     /// `cp.async`s that an mbarrier tracks: the warp, and its signal.
     Signal(usize, usize),
 }
-
-/// How often all `try_wait`s may time out while memory does not change.
-const EXPIRIES: u32 = 16;
 
 /// All threads of a block have exited.
 fn close_block(cx: &mut Execution<'_>, warps: &mut [Warp]) {

@@ -220,18 +220,30 @@ impl Execution<'_> {
                 Ok(place)
             }
             _ => {
-                let nearest = match space {
+                let (nearest, after) = match space {
                     Space::Global | Space::Generic => self.machine.memory.nearest(address),
-                    Space::Shared | Space::Cluster => format!(
-                        "outside the block's {} bytes of shared memory, which start at 0x{SHARED_BASE:x}",
-                        self.machine.shared_end - SHARED_BASE
-                    ),
-                    Space::Local => format!("outside the thread's {local} bytes of local memory"),
+                    Space::Shared | Space::Cluster => {
+                        let bytes = self.machine.shared_end - SHARED_BASE;
+                        let nearest = format!(
+                            "outside the block's {bytes} bytes of shared memory, which start at 0x{SHARED_BASE:x}"
+                        );
+                        (nearest, None)
+                    }
+                    Space::Local => {
+                        let nearest = format!("outside the thread's {local} bytes of local memory");
+                        (nearest, None)
+                    }
                     Space::Const | Space::Param => {
-                        "outside the bank, or a write to read-only memory".into()
+                        let nearest = "outside the bank, or a write to read-only memory";
+                        (nearest.into(), None)
                     }
                 };
-                self.report(FindingKind::OutOfBounds { access, nearest }, site);
+                let kind = FindingKind::OutOfBounds {
+                    access,
+                    nearest,
+                    after,
+                };
+                self.report(kind, site);
                 Err(Fatal)
             }
         }

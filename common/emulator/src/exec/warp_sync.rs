@@ -61,7 +61,7 @@ impl Warp {
             let why = format!(
                 "Lanes 0x{strangers:08x} execute this with the mask 0x{members:08x}, which does not name them"
             );
-            self.report(FindingKind::InvalidBarrier(why), at.pc, strangers, cx);
+            self.report(FindingKind::InvalidMask(why), at.pc, strangers, cx);
             return Err(Pause::Stop(Stop::Fatal));
         }
         let state = State::Warp(members);

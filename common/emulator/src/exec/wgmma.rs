@@ -3,20 +3,22 @@
 //!
 //! The four warps of a warpgroup execute it together, each with 16 rows of the 64. So the first warp whose wait
 //! ends reads the operands for all of them, and no wait ends before all four warps have issued it.
+mod check;
+mod gather;
+
+use gather::{gather, sign};
+
 use super::block::Execution;
 use super::lane_access::{Fatal, Result};
 use super::lanes::ALL;
-use super::mma::{even_and_odd, halves_of, place_of_column};
 use super::warp::Warp;
 use super::warpgroup::{Descriptors, Issued, Operands, Unordered, WARPS};
 use crate::banks::LANES;
-use crate::descriptor::{Descriptor, K, UNIT};
+use crate::descriptor::K;
 use crate::finding::{FindingKind, WgmmaOrder};
 use crate::happens_before::Engine;
-use crate::lower::SHARED_BASE;
 use crate::op::{Code, MatrixOp, Wgmma, WgmmaA, WgmmaOp};
-use crate::shadow::{AccessMode, AsyncOp};
-use crate::tensor::{self, Arithmetic, Columns, Rows};
+use crate::tensor::{self, Rows};
 
 /// Rows of the whole instruction.
 const ROWS: u32 = 64;
@@ -175,7 +177,8 @@ impl Warp {
         if let Some(owned) = owned.filter(|owned| needed > *owned as usize) {
             let reason = format!(
                 "accumulators and A of this wgmma take {needed} registers, and the warp owns {owned} a thread: ptxas ignores \
-                 every setmaxnreg of the kernel"
+                 every setmaxnreg of the kernel. Leave this warp {} or more, a multiple of 8, since it needs others, too",
+                (needed + 1).next_multiple_of(8)
             );
             self.report(FindingKind::TooFewRegisters(reason), pc as u32, ALL, cx);
         }
@@ -212,137 +215,6 @@ impl Warp {
     /// The sanitizer's engine for the `wgmma` of this warpgroup.
     fn engine(&self) -> Engine {
         Engine::Matrix(self.actor - self.index % WARPS)
-    }
-
-    /// Reports to the sanitizer what the `wgmma` of this number and operation reads. Each warp must be ordered
-    /// after the write of the operands, because the warps do not wait for each other when they issue it.
-    fn check_operand_order(
-        &self,
-        wgmma: &Wgmma,
-        descriptors: &Descriptors,
-        (at, op): (u64, usize),
-        cx: &mut Execution<'_>,
-    ) {
-        let group = &mut cx.block.warpgroups[self.index / WARPS];
-        let Some(clock) = group.entry(at).map(|issued| issued.clock) else {
-            return;
-        };
-        if cx.block.shadow.is_none() {
-            return;
-        }
-        let by = AsyncOp {
-            engine: self.engine(),
-            actor: cx.order.engine(self.engine()),
-            clock,
-            site: self.site(op, 0),
-        };
-        let operands = [
-            ("A", descriptors.a, ROWS, wgmma.transposed[0]),
-            (
-                "B",
-                Some(descriptors.b),
-                wgmma.product.n,
-                wgmma.transposed[1],
-            ),
-        ];
-        for (name, bits, mn, transposed) in operands {
-            let Some(Ok(descriptor)) = bits.map(Descriptor::decode) else {
-                continue;
-            };
-            self.check_swizzle(name, &descriptor, op, cx);
-            let units = units(mn, transposed);
-            let starts: Vec<u32> = units
-                .map(|(row, k)| descriptor.unit(transposed, row, k))
-                .collect();
-            self.note_read(starts.iter().copied(), cx);
-            let (at, issuers) = ((cx.rank, &starts[..]), [(self.actor, ALL)]);
-            cx.asynchronous(AccessMode::AsyncRead, &by, at, UNIT, &issuers);
-        }
-    }
-
-    /// A tile written by TMA must be read with the swizzle of that copy.
-    fn check_swizzle(
-        &self,
-        operand: &str,
-        descriptor: &Descriptor,
-        op: usize,
-        cx: &mut Execution<'_>,
-    ) {
-        let at = descriptor.unit(false, 0, 0);
-        let shadow = cx.block.shadow.as_ref();
-        let Some(copy) = shadow.and_then(|shadow| shadow.brought_by(at)) else {
-            return;
-        };
-        let width = descriptor.swizzle_width();
-        let Some(&Some(brought)) = cx.common.swizzles.get(&copy) else {
-            return;
-        };
-        if brought == width {
-            return;
-        }
-        let words = |width: u32| match width {
-            0 => "no swizzle".to_string(),
-            width => format!("the {width}-byte swizzle"),
-        };
-        let reason = format!(
-            "operand {operand} at 0x{at:x} was copied with {} at {}, but its descriptor says {}",
-            words(brought),
-            cx.machine.location(copy, 0, [0; 3]).at(),
-            words(width)
-        );
-        self.report(FindingKind::SwizzleMismatch(reason), op as u32, ALL, cx);
-    }
-
-    /// A 64-bit register that must be the same in all lanes.
-    fn uniform(&self, reg: u32, operand: &str, pc: usize, cx: &mut Execution<'_>) -> Result<u64> {
-        let lanes = &self.b64[reg as usize].0;
-        if lanes.iter().all(|&value| value == lanes[0]) {
-            return Ok(lanes[0]);
-        }
-        let reason =
-            format!("the descriptor of {operand} is not the same in all threads of the warpgroup");
-        self.invalid(pc, reason, cx)
-    }
-
-    /// Checks every 16 bytes that the descriptors address.
-    fn check_operands(
-        &self,
-        wgmma: &Wgmma,
-        descriptors: &Descriptors,
-        pc: usize,
-        cx: &mut Execution<'_>,
-    ) -> Result<()> {
-        let a = descriptors
-            .a
-            .map(|a| ("A", "row", a, ROWS, wgmma.transposed[0]));
-        let n = wgmma.product.n;
-        let b = ("B", "column", descriptors.b, n, wgmma.transposed[1]);
-        let end = cx.machine.shared_end;
-        for (name, side, bits, mn, transposed) in a.into_iter().chain([b]) {
-            let checked = Descriptor::decode(bits)
-                .and_then(|found| found.check_row(transposed, mn).map(|()| found));
-            let descriptor = match checked {
-                Ok(descriptor) => descriptor,
-                Err(reason) => return self.invalid(pc, format!("operand {name}: {reason}"), cx),
-            };
-            if SHARED_BASE <= descriptor.start() && descriptor.bound(transposed, mn) <= end {
-                continue;
-            }
-            for (row, k) in units(mn, transposed) {
-                let address = descriptor.unit(transposed, row, k);
-                if address < SHARED_BASE || address.saturating_add(16) > end {
-                    // The first element of the unit, for any element size.
-                    let k = k * wgmma.product.k / K;
-                    let reason = format!(
-                        "operand {name}: {side} {row}, k {k} is at 0x{address:x}, outside the block's {} bytes of \
-                         shared memory, which start at 0x{SHARED_BASE:x}; the descriptor is 0x{bits:016x}",
-                        end - SHARED_BASE
-                    );
-                    return self.invalid(pc, reason, cx);
-                }
-            }
-        }
-        Ok(())
     }
 
     /// `wgmma.wait_group`: lands all but the latest `pending` groups. If other warps of the warpgroup have not
@@ -450,90 +322,6 @@ impl Warp {
             let kind = FindingKind::UnorderedWgmma(WgmmaOrder::Wait, reason);
             self.report(kind, pc, active, cx);
         }
-    }
-}
-
-/// The mask that flips the signs of the elements in 32 bits of an operand.
-fn sign(wgmma: &Wgmma, operand: usize) -> u32 {
-    match (wgmma.negate[operand], wgmma.arithmetic) {
-        (false, _) => 0,
-        (true, Arithmetic::Half(..)) => 0x8000_8000,
-        (true, Arithmetic::Tf32) => 0x8000_0000,
-        (true, Arithmetic::E4m3 | Arithmetic::Unpacked(..)) => 0x8080_8080,
-        // These formats have no `imm-scale`.
-        (true, Arithmetic::Integer { .. } | Arithmetic::Bits(_)) => 0,
-    }
-}
-
-/// The first element (mn, k) of each 16 bytes of an operand.
-fn units(mn: u32, transposed: bool) -> impl Iterator<Item = (u32, u32)> {
-    let (step_mn, step_k) = if transposed { (UNIT, 1) } else { (1, UNIT) };
-    let rows = mn / step_mn;
-    (0..K / step_k * rows).map(move |i| (i % rows * step_mn, i / rows * step_k))
-}
-
-/// Reads the operands from shared memory; `check_operands` has checked the addresses.
-fn gather(
-    wgmma: &Wgmma,
-    descriptors: &Descriptors,
-    shared: &[u32],
-    to: &mut Operands,
-) -> Option<()> {
-    let ([a_transposed, b_transposed], format) = (wgmma.transposed, wgmma.arithmetic.half());
-    if let Some(bits) = descriptors.a {
-        to.a.resize_with(WARPS, || Rows::ZERO);
-        let (signs, step) = (sign(wgmma, 0), if a_transposed { 16 } else { 1 });
-        read_units(bits, ROWS, a_transposed, signs, shared, |row, k, unit| {
-            place(&mut to.a[row / 16].bits, row % 16 * 16 + k, step, unit);
-        })?;
-        if let Some(format) = format {
-            to.a.iter_mut().for_each(|rows| rows.convert(format));
-        }
-    }
-    let (bits, n, signs) = (descriptors.b, wgmma.product.n, sign(wgmma, 1));
-    to.b.resize_with(n as usize / 8, || Columns::ZERO);
-    read_units(bits, n, b_transposed, signs, shared, |column, k, unit| {
-        let bits = &mut to.b[column / 8].bits;
-        match b_transposed {
-            false => place(bits, 8 * k + place_of_column(column % 8), 8, unit),
-            true => place(bits, 8 * k, 1, even_and_odd(unit)),
-        }
-    })?;
-    if let Some(format) = format {
-        (to.b.iter_mut()).for_each(|columns| columns.convert(format));
-    }
-    Some(())
-}
-
-/// Passes on the 16-byte units of an operand: row or column, k, and eight elements, in the direction in which they are
-/// contiguous. `None` if one is outside shared memory.
-#[inline(always)]
-fn read_units(
-    bits: u64,
-    mn: u32,
-    transposed: bool,
-    sign: u32,
-    shared: &[u32],
-    mut put: impl FnMut(usize, usize, [u16; 8]),
-) -> Option<()> {
-    let descriptor = Descriptor::decode(bits).ok()?;
-    for (row, k) in units(mn, transposed) {
-        let at = descriptor.unit(transposed, row, k) as usize / 4;
-        let words = shared.get(at..)?.first_chunk::<4>()?;
-        put(
-            row as usize,
-            k as usize,
-            halves_of(words.map(|word| word ^ sign)),
-        );
-    }
-    Some(())
-}
-
-/// Writes eight elements to every `stride`th place, from `at` on.
-fn place(to: &mut [u16], at: usize, stride: usize, unit: [u16; 8]) {
-    let places = to.iter_mut().skip(at).step_by(stride);
-    for (to, value) in places.zip(unit) {
-        *to = value;
     }
 }
 

@@ -140,6 +140,8 @@ pub enum FindingKind {
         access: MemoryAccess,
         /// Where the address points, in words.
         nearest: String,
+        /// The name of the nearest allocation, if the address is after its beginning, and the distance from there.
+        after: Option<(String, u64)>,
     },
     /// memcheck: the address is not a multiple of the access's size.
     Misaligned(MemoryAccess),
@@ -168,6 +170,8 @@ pub enum FindingKind {
     },
     /// synccheck: a barrier number above 15, or a thread count that is not a multiple of 32.
     InvalidBarrier(String),
+    /// synccheck: lanes execute a shuffle, a vote or a barrier of their warp with a mask that does not name them.
+    InvalidMask(String),
     /// An mbarrier instruction at an address without an mbarrier, or with counts out of range (PTX
     /// ISA, "mbarrier").
     InvalidMbarrier(MbarrierMisuse, String),
@@ -266,6 +270,7 @@ impl FindingKind {
             | FindingKind::Misaligned(_)
             | FindingKind::DivergentBarrier { .. }
             | FindingKind::InvalidBarrier(_)
+            | FindingKind::InvalidMask(_)
             | FindingKind::InvalidMbarrier(..)
             | FindingKind::InvalidBulkCopy(_)
             | FindingKind::InvalidCluster(_)
@@ -282,6 +287,8 @@ impl FindingKind {
     pub(crate) fn severity(&self, options: &Options, at: Option<&Instruction>) -> Severity {
         match self {
             FindingKind::ExitedBlock(_) if !options.sanitize => Severity::Warning,
+            // The kernel computes the same without `setmaxnreg`.
+            FindingKind::TooFewRegisters(_) => Severity::Warning,
             FindingKind::MissingProxyFence(_) if at.is_some_and(|at| at.in_library) => {
                 Severity::Note
             }
@@ -300,6 +307,7 @@ impl FindingKind {
             | FindingKind::UnheededWait { .. }
             | FindingKind::DivergentBarrier { .. }
             | FindingKind::InvalidBarrier(_)
+            | FindingKind::InvalidMask(_)
             | FindingKind::InvalidMbarrier(..)
             | FindingKind::TransactionCount(_)
             | FindingKind::SwizzleMismatch(_)
@@ -308,7 +316,6 @@ impl FindingKind {
             | FindingKind::InvalidCluster(_)
             | FindingKind::InvalidCall(_)
             | FindingKind::InvalidRegisters(_)
-            | FindingKind::TooFewRegisters(_)
             | FindingKind::InvalidWgmma(_)
             | FindingKind::UnorderedWgmma(..)
             | FindingKind::BeforePreviousGrid(_)
@@ -337,6 +344,7 @@ impl FindingKind {
             | FindingKind::UndefinedRegister { .. }
             | FindingKind::DivergentBarrier { .. }
             | FindingKind::InvalidBarrier(_)
+            | FindingKind::InvalidMask(_)
             | FindingKind::InvalidMbarrier(..)
             | FindingKind::TransactionCount(_)
             | FindingKind::SwizzleMismatch(_)

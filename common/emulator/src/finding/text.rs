@@ -127,7 +127,9 @@ impl fmt::Display for Finding {
                 .try_for_each(|line| write!(f, "\n    {line}"))
         };
         match &self.kind {
-            FindingKind::OutOfBounds { access, nearest } => report(
+            FindingKind::OutOfBounds {
+                access, nearest, ..
+            } => report(
                 &format!("Invalid {access}"),
                 &format!(
                     "Access at 0x{:x} is out of bounds\nand is {nearest}",
@@ -182,7 +184,7 @@ impl fmt::Display for Finding {
                 "Barrier error detected. Divergent thread(s) in warp",
                 &format!("{missing} live threads of the warp are elsewhere"),
             ),
-            FindingKind::InvalidBarrier(why) => {
+            FindingKind::InvalidBarrier(why) | FindingKind::InvalidMask(why) => {
                 report("Barrier error detected. Invalid arguments", why)
             }
             FindingKind::InvalidMbarrier(_, why) => report("Invalid use of an mbarrier", why),

@@ -70,6 +70,9 @@ impl View {
 struct WarpOrder {
     epoch: u32,
     view: View,
+    /// The epochs of the last fences of each scope by all its lanes. Such a fence lets each lane release its own
+    /// accesses; those of other lanes only after a synchronization.
+    fenced: [u32; 3],
     /// Views of single lanes that know more than their warp.
     lanes: Vec<(u32, View)>,
 }
@@ -241,6 +244,7 @@ impl HappensBefore {
 
     /// Lanes of a warp synchronize: earlier accesses of each happen before later accesses of all.
     pub fn synchronize_lanes(&mut self, actor: Actor, lanes: u32, alive: u32) {
+        let cluster = self.cluster;
         let Some(warp) = self.warps.get_mut(actor) else {
             return;
         };
@@ -250,10 +254,14 @@ impl HappensBefore {
             for (_, view) in std::mem::take(&mut warp.lanes) {
                 warp.view.join(&view);
             }
-            warp.view.seen.raise(actor, epoch);
+            let mut view = std::mem::take(&mut warp.view);
+            warp.join_fenced(cluster, actor, lanes, &mut view);
+            view.seen.raise(actor, epoch);
+            (warp.view, warp.fenced) = (view, [0; 3]);
             return;
         }
         let mut common = View::default();
+        warp.join_fenced(cluster, actor, lanes, &mut common);
         let theirs = |(lane, _): &mut (u32, View)| lanes >> *lane & 1 == 1;
         for (_, view) in warp.lanes.extract_if(.., theirs) {
             common.join(&view);
@@ -266,11 +274,13 @@ impl HappensBefore {
 
     /// Adds the accesses of these lanes and all that happen before them to `view`, for the threads that wait for them.
     pub fn release(&mut self, actor: Actor, lanes: u32, alive: u32, view: &mut View) {
+        let cluster = self.cluster;
         let Some(warp) = self.warps.get_mut(actor) else {
             return;
         };
         warp.epoch = warp.epoch.saturating_add(1);
         view.join(&warp.view);
+        warp.join_fenced(cluster, actor, lanes, view);
         for (lane, known) in &warp.lanes {
             if lanes >> lane & 1 == 1 {
                 view.join(known);

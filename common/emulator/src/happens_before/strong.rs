@@ -71,6 +71,16 @@ impl Knowledge {
         }
     }
 
+    /// Adds accesses of these lanes of a warp of this cluster.
+    fn add_lanes(&mut self, cluster: u32, actor: Actor, lanes: u32, clock: u32) {
+        let mut own = VectorClock::default();
+        match lanes {
+            u32::MAX => own.raise(actor, clock),
+            _ => own.raise_lanes(actor, lanes, clock),
+        }
+        self.add(cluster, &Arc::new(own));
+    }
+
     fn within(&self, other: &Knowledge) -> bool {
         self.waited <= other.waited
             && self
@@ -163,13 +173,26 @@ impl WarpOrder {
     }
 
     /// What fences of at least this scope have covered, for these lanes to release.
-    fn released(&self, lanes: u32, scope: Scope) -> Knowledge {
+    fn released(&self, (cluster, actor): (u32, Actor), lanes: u32, scope: Scope) -> Knowledge {
         let mut all = Knowledge::default();
-        for strong in self.views(lanes).filter_map(|view| view.strong.as_ref()) {
-            let wide = SCOPES.into_iter().filter(|&fence| fence >= scope);
-            wide.for_each(|fence| all.join(&strong.released[fence as usize]));
+        for fence in SCOPES.into_iter().filter(|&fence| fence >= scope) {
+            let strong = self.views(lanes).filter_map(|view| view.strong.as_ref());
+            strong.for_each(|strong| all.join(&strong.released[fence as usize]));
+            if self.fenced[fence as usize] > 0 {
+                all.add_lanes(cluster, actor, lanes, self.fenced[fence as usize]);
+            }
         }
         all
+    }
+
+    /// The accesses that fences of the whole warp have covered: each lane's own, so those of all `lanes` once these
+    /// have synchronized.
+    pub(super) fn join_fenced(&self, cluster: u32, actor: Actor, lanes: u32, view: &mut View) {
+        for scope in SCOPES.map(|scope| scope as usize) {
+            if self.fenced[scope] > 0 {
+                view.strong().released[scope].add_lanes(cluster, actor, lanes, self.fenced[scope]);
+            }
+        }
     }
 
     fn views(&self, lanes: u32) -> impl Iterator<Item = &View> {
@@ -211,12 +234,16 @@ impl HappensBefore {
         };
         warp.epoch = warp.epoch.saturating_add(1);
         let (epoch, of_warp) = (warp.epoch, warp.view.knowledge(cluster));
+        let whole = lanes & alive == alive;
+        if whole {
+            warp.fenced[scope as usize] = epoch;
+        }
         for (own, view) in warp.views_of(lanes, alive) {
-            let mut done = VectorClock::default();
-            done.raise_some(actor, own, alive, epoch);
             let mut all = view.knowledge(cluster);
             all.join(&of_warp);
-            all.add(cluster, &Arc::new(done));
+            if !whole {
+                all.add_lanes(cluster, actor, own, epoch);
+            }
             view.strong().released[scope as usize].join(&all);
         }
     }
@@ -225,7 +252,8 @@ impl HappensBefore {
     pub fn has_released(&self, (actor, lanes, _): (Actor, u32, u32)) -> bool {
         self.warps.get(actor).is_some_and(|warp| {
             let mut strong = warp.views(lanes).filter_map(|view| view.strong.as_ref());
-            strong.any(|strong| strong.released.iter().any(|known| !known.is_empty()))
+            warp.fenced != [0; 3]
+                || strong.any(|strong| strong.released.iter().any(|known| !known.is_empty()))
         })
     }
 
@@ -250,7 +278,7 @@ impl HappensBefore {
             *to = SyncVariable::default();
         }
         to.last = (cluster, rank);
-        let reaching = |of: Scope| warp.released(lanes, of);
+        let reaching = |of: Scope| warp.released((cluster, actor), lanes, of);
         if scope >= Scope::Gpu {
             to.gpu.join(&reaching(Scope::Gpu));
         }
@@ -308,7 +336,8 @@ impl HappensBefore {
     /// `.relaxed` arrivals at an mbarrier or the cluster's barrier release what fences of this scope have covered.
     pub fn release_fenced(&self, actor: Actor, lanes: u32, scope: Scope, view: &mut View) {
         if let Some(warp) = self.warps.get(actor) {
-            view.learn(self.cluster, &warp.released(lanes, scope));
+            let known = warp.released((self.cluster, actor), lanes, scope);
+            view.learn(self.cluster, &known);
         }
     }
 

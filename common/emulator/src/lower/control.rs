@@ -7,34 +7,10 @@ use crate::op::{
     Barrier, Class, Code, ColdOp, Compare, LaneOp, Match, Op, Reduction, Scope, Shuffle,
     ShuffleMode, SyncOp, Vote, VoteMode, WarpOp,
 };
-use crate::ptx::{Instr, Operand, Type};
-
-/// The suffixes of these opcodes, apart from types and from those of `fence.proxy`; any other is a misspelling, which ptxas
-/// refuses.
-fn has_known_suffixes(instr: &Instr) -> bool {
-    let known = match instr.opcode[0].as_str() {
-        "bar" | "barrier" => {
-            "cta cluster warp sync arrive wait red popc and or aligned release acquire relaxed"
-        }
-        "membar" | "fence" if !instr.has_any(&["proxy", "mbarrier_init"]) => {
-            "cta gl sys cluster gpu sc acq_rel acquire release sync_restrict::shared::cta sync_restrict::shared::cluster"
-        }
-        "griddepcontrol" => "wait launch_dependents",
-        "elect" => "sync",
-        "redux" => "sync add min max and or xor abs NaN",
-        "trap" | "exit" | "activemask" | "nanosleep" => "",
-        _ => return true,
-    }
-    .split(' ');
-    let mut suffixes = instr.opcode.iter().skip(1);
-    suffixes.all(|one| known.clone().any(|known| known == one) || Type::parse(one).is_some())
-}
+use crate::ptx::{Instr, Operand};
 
 impl Lowering<'_> {
     pub(super) fn control(&mut self, instr: &Instr) -> Result<()> {
-        if !has_known_suffixes(instr) {
-            return Err(instr.unsupported());
-        }
         let code = match instr.opcode[0].as_str() {
             "bra" => match instr.operands[..] {
                 // The target is filled in once all labels are known.
@@ -56,7 +32,7 @@ impl Lowering<'_> {
             "elect" => self.elect(instr)?,
             "setmaxnreg" => self.set_registers(instr)?.into(),
             "bar" | "barrier" => self.barrier(instr)?.into(),
-            "membar" | "fence" => self.fence(instr)?.into(),
+            "membar" | "fence" => self.fence(instr).into(),
             // The emulator runs grids one after another, so only the sanitizer needs this wait.
             "griddepcontrol" if instr.has("wait") => ColdOp::AwaitPreviousGrid.into(),
             "griddepcontrol" | "nanosleep" | "prefetch" | "prefetchu" | "pmevent" | "discard"
@@ -77,41 +53,24 @@ impl Lowering<'_> {
     }
 
     /// Fences matter only to the sanitizer: the emulator executes memory accesses in order.
-    fn fence(&mut self, instr: &Instr) -> Result<ColdOp> {
-        let rest: Vec<&str> = instr.opcode[1..].iter().map(String::as_str).collect();
-        Ok(match rest[..] {
+    fn fence(&mut self, instr: &Instr) -> ColdOp {
+        match () {
+            () if instr.has("mbarrier_init") => ColdOp::FenceInit,
             // Global memory has only one proxy in the emulator: every write is visible to all.
-            ["proxy", "async", "global"] => ColdOp::Nothing,
-            ["proxy", "async"] | ["proxy", "async", "shared::cta" | "shared::cluster"] => {
-                ColdOp::FenceProxy
-            }
+            () if instr.has("async") && instr.has("global") => ColdOp::Nothing,
             // Unidirectional fences: from the generic to the async proxy; the other direction needs none in the
             // emulator.
-            [
-                "proxy",
-                "async::generic",
-                "release",
-                "sync_restrict::shared::cta",
-                "cluster",
-            ] => ColdOp::FenceProxy,
-            [
-                "proxy",
-                "async::generic",
-                "acquire",
-                "sync_restrict::shared::cluster",
-                "cluster",
-            ] => ColdOp::Nothing,
+            () if instr.has("async::generic") && instr.has("acquire") => ColdOp::Nothing,
+            () if instr.has_any(&["async", "async::generic"]) => ColdOp::FenceProxy,
             // A tensor map cannot change during a launch of the emulator, and there are no aliases.
-            ["proxy", "alias"] | ["proxy", "tensormap::generic", ..] => ColdOp::Nothing,
-            ["mbarrier_init", "release", "cluster"] => ColdOp::FenceInit,
-            ["proxy", ..] => return Err(instr.unsupported()),
-            _ => {
+            () if instr.has("proxy") => ColdOp::Nothing,
+            () => {
                 // The scope `.cluster` needs no special treatment, since blocks of a cluster run together.
                 let scope = order::scope(instr).unwrap_or(Scope::Gpu);
                 self.communicates |= scope == Scope::Gpu;
                 ColdOp::Fence(scope)
             }
-        })
+        }
     }
 
     /// `brx.idx index, list`: a branch for each label except the last, to which all other threads go. An
@@ -194,9 +153,6 @@ impl Lowering<'_> {
             () if instr.has("idx") => ShuffleMode::Idx,
             () => return Err(instr.unsupported()),
         };
-        if !instr.has("sync") {
-            return Err(instr.wrong("was removed from PTX; use shfl.sync"));
-        }
         let [d, a, b, c, mask] = self.operands::<5>(instr)?;
         let (d, p) = match d {
             Operand::Pair(d, p) => (&**d, Some(self.dest_of(instr, p, Class::Predicate)?.index)),
@@ -224,7 +180,7 @@ impl Lowering<'_> {
         };
         let [d, a, mask] = self.operands::<3>(instr)?;
         let d = self.dest(instr, d)?;
-        instr.require(d.class == class && instr.has("sync"))?;
+        instr.require(d.class == class)?;
         let (a, negate) = self.predicate(instr, a)?;
         let vote = Vote { mode, d, a, negate };
         self.warp(instr, mask, WarpOp::Vote(Box::new(vote)))

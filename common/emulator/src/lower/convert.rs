@@ -104,6 +104,19 @@ fn steps(instr: &Instr, to: Type, from: Type) -> Option<Vec<Scalar>> {
     if !suffixes.all(|s| known.contains(&s.as_str()) || Type::parse(s).is_some()) {
         return None;
     }
+    let is_rounding = |s: &&String| matches!(s.as_str(), "rn" | "rz" | "rm" | "rp");
+    let is_integer_rounding = |s: &&String| matches!(s.as_str(), "rni" | "rzi" | "rmi" | "rpi");
+    let rounds = instr.opcode.iter().filter(is_rounding).count();
+    let rounds_to_integer = instr.opcode.iter().filter(is_integer_rounding).count();
+    // PTX ISA, "cvt", "Rounding modifier notes": an exact conversion takes none. ptxas takes one from bf16.
+    let narrows = to.is_float() && (!from.is_float() || to.bits < from.bits);
+    let of_brain = from.kind == TypeKind::Brain || to.kind == TypeKind::Brain;
+    if rounds + rounds_to_integer > 1
+        || rounds > 0 && !narrows && !of_brain
+        || rounds_to_integer > 0 && !from.is_float()
+    {
+        return None;
+    }
     let simple = |ty: Type| !ty.pair && ty.kind != TypeKind::Predicate && ty.bits <= 64;
     if !simple(to) || !simple(from) {
         return None;

@@ -3,27 +3,12 @@ use super::{Lowering, Result};
 use crate::op::{Class, ColdOp, MbarrierAccess, MbarrierAction, MbarrierWait, SyncOp};
 use crate::ptx::{Instr, Operand};
 
-/// Suffixes for the memory order and the state space of the mbarrier.
-const KNOWN: [&str; 9] = [
-    "release",
-    "acquire",
-    "relaxed",
-    "cta",
-    "cluster",
-    "shared",
-    "shared::cta",
-    "shared::cluster",
-    "b64",
-];
-
 impl Lowering<'_> {
     pub(super) fn mbarrier(&mut self, instr: &Instr) -> Result<()> {
         let action = instr.opcode.get(1).map_or("", String::as_str);
-        let (modifier, rest) = match instr.opcode.get(2).map(String::as_str) {
-            Some(word @ ("expect_tx" | "noComplete" | "parity")) => (Some(word), 3),
-            _ => (None, 2),
-        };
-        instr.require(instr.has_only(rest, &KNOWN))?;
+        let modifiers = ["expect_tx", "noComplete", "parity"];
+        let mut modifiers = modifiers.into_iter();
+        let modifier = modifiers.find(|word| instr.opcode.iter().skip(2).any(|part| part == word));
         let drop = action == "arrive_drop";
         let action = match (action, modifier) {
             ("init", None) => MbarrierAction::Init,

@@ -48,22 +48,11 @@ impl Lowering<'_> {
 
     /// The type and the number of elements.
     fn shape(&mut self, instr: &Instr, space: Space) -> Result<(Type, u32)> {
-        let mut count = 1;
-        for part in &instr.opcode[1..] {
-            match part.as_str() {
-                "v2" => count = 2,
-                "v4" => count = 4,
-                "mmio" | "weak" | "relaxed" | "acquire" | "release" | "volatile" | "cta"
-                | "cluster" | "gpu" | "sys" | "ca" | "cg" | "cs" | "lu" | "cv" | "wb" | "wt"
-                | "nc" | "global" | "shared" | "shared::cta" | "shared::cluster" | "local"
-                | "const" | "param" | "param::entry" | "param::func" => {}
-                part if Type::parse(part).is_some() => {}
-                // Cache hints have no effect.
-                part if part.starts_with("L1::")
-                    || (part.starts_with("L2::") && part != "L2::cache_hint") => {}
-                _ => return Err(instr.unsupported()),
-            }
-        }
+        let count = match () {
+            () if instr.has("v2") => 2,
+            () if instr.has("v4") => 4,
+            () => 1,
+        };
         let ordered = order(instr).strong.is_some() || instr.has("cv");
         self.communicates |= ordered && matches!(space, Space::Global | Space::Generic);
         let ty = instr.last_type()?;
@@ -244,7 +233,11 @@ impl Lowering<'_> {
         let is_float = ["f16", "bf16", "f16x2", "bf16x2", "f32"]
             .iter()
             .any(|ty| instr.has(ty));
-        instr.require(is_float && space == Space::Global && count as u32 * ty.bytes() <= 16)?;
+        instr.require(
+            is_float
+                && matches!(space, Space::Global | Space::Generic)
+                && count as u32 * ty.bytes() <= 16,
+        )?;
         let (d, address, b) = match &instr.operands[..] {
             [address, b] if instr.opcode[0] == "red" => (None, address, b),
             [d, address, b] if instr.opcode[0] == "atom" => (Some(d), address, b),

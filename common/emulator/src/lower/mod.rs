@@ -14,6 +14,7 @@ mod extended;
 mod float_format;
 mod float_modes;
 mod float_ops;
+mod forms;
 mod graph;
 mod inline;
 mod instruction_kind;
@@ -208,6 +209,7 @@ impl<'a> Lowering<'a> {
     }
 
     fn instr(&mut self, instr: &Instr) -> Result<()> {
+        forms::check(instr)?;
         self.guard = instr
             .guard
             .map(|(id, negated)| (self.reg(id).index, negated));

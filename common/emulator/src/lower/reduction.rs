@@ -141,7 +141,7 @@ impl Lowering<'_> {
             _ => return Err(instr.unsupported()),
         };
         let (space, rest) = match rest {
-            ["shared::cluster", rest @ ..] => (Space::Cluster, rest),
+            ["shared::cluster" | "shared::cta" | "shared", rest @ ..] => (Space::Cluster, rest),
             rest => (Space::Generic, rest),
         };
         let ["mbarrier::complete_tx::bytes", rest @ ..] = rest else {

@@ -365,6 +365,72 @@ fn a_wait_that_gives_up_may_do_something_else() {
     assert_eq!(body_with(&threads(1), BARS, text).clean()[0], 5);
 }
 
+/// Counts in `%r3` how often a wait fails, and arrives itself after so many times.
+fn counted(wait: &str, times: u32) -> String {
+    format!(
+        "mov.u32 %r3, 0;
+        AGAIN:
+        mbarrier.{wait}.parity.shared.b64 %p1, [%r0], 0;
+        @%p1 bra DONE;
+        add.u32 %r3, %r3, 1;
+        setp.lt.u32 %p2, %r3, {times};
+        @%p2 bra AGAIN;
+        mbarrier.arrive.shared.b64 _, [%r0];
+        bra AGAIN;
+        DONE:
+        st.global.u32 [%at], %r3;"
+    )
+}
+
+#[test]
+fn a_poll_that_counts_its_failures_runs_to_its_end() {
+    for (wait, threads) in [("test_wait", threads(1)), ("try_wait", threads(64))] {
+        for grid in [1, 3] {
+            let grid = [grid, 1, 1];
+            let setup = Setup {
+                grid,
+                ..threads.clone()
+            };
+            let outcome = run(&setup, setup.block[0], &counted(wait, 5000));
+            assert_eq!(outcome.clean()[0], 5000, "{wait}");
+        }
+    }
+}
+
+#[test]
+fn a_poll_without_an_end_is_a_deadlock() {
+    let limits = emulator::Limits {
+        instructions: 1 << 12,
+        ..emulator::Limits::default()
+    };
+    let setup = Setup {
+        limits,
+        ..threads(64)
+    };
+    let loops = [
+        "TEST @!%p1 bra W;",
+        "TEST @%p1 bra DONE; TEST @!%p1 bra W; DONE:",
+        "add.u32 %r3, %r3, 1; TEST @!%p1 bra W;",
+        "mov.u32 %r3, %clock; TEST @!%p1 bra W;",
+        // As that of `cuda::barrier`, which sleeps after a number of failures.
+        "add.u32 %r3, %r3, 1; TEST selp.u32 %r4, 1, 0, %p1; setp.eq.s32 %p2, %r4, 0; @!%p2 bra DONE;
+        setp.lt.u32 %p3, %r3, 16; @%p3 bra W; nanosleep.u32 %r3; bra.uni W; DONE:",
+    ];
+    for text in loops {
+        let test = "mbarrier.test_wait.parity.shared.b64 %p1, [%r0], 0;";
+        let text = format!("mov.u32 %r3, 0; W: {}", text.replace("TEST", test));
+        let outcome = run(&setup, 1, &text);
+        let FindingKind::Deadlock { waiting } = &outcome.findings[0].kind else {
+            panic!("{text}: {}", outcome.report());
+        };
+        let waits = &waiting[0].text;
+        assert!(
+            waits.contains("for phase 0 (parity 0) of mbarrier bar"),
+            "{waits}"
+        );
+    }
+}
+
 /// `%r3`: 16 bytes of the thread in `a`; `%d1`: 16 bytes of the output.
 const COPY: &str = "mad.lo.u32 %r3, %tid, 16, %r1;
     mul.wide.u32 %d1, %tid, 16; add.u64 %d1, %d1, %out;";

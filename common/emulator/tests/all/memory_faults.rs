@@ -21,9 +21,15 @@ fn one_element_past_global_memory() {
     let outcome = body(&threads(1024), "st.global.u32 [%at+4], %tid;");
     let (kind, thread, line) = only(&outcome);
     assert_eq!((thread, line), ([1023, 0, 0], 17));
-    let FindingKind::OutOfBounds { access, nearest } = kind else {
+    let FindingKind::OutOfBounds {
+        access,
+        nearest,
+        after,
+    } = kind
+    else {
         panic!("{kind:?}")
     };
+    assert_eq!(*after, Some(("out".to_string(), 4096)));
     assert_eq!(
         (access.space, access.access, access.bytes),
         (Space::Global, AccessKind::Write, 4)
@@ -129,9 +135,10 @@ fn the_gap_between_two_allocations() {
         ".global .u32 other[8];",
         "mov.u64 %d0, other;\nsub.u64 %d0, %d0, 4;\nld.global.u32 %r0, [%d0];",
     );
-    let FindingKind::OutOfBounds { nearest, .. } = only(&outcome).0 else {
+    let FindingKind::OutOfBounds { nearest, after, .. } = only(&outcome).0 else {
         panic!("{}", outcome.report())
     };
+    assert_eq!(*after, None);
     assert!(
         nearest.starts_with("4 bytes before the nearest allocation, other"),
         "{nearest}"

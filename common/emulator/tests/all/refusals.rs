@@ -218,31 +218,109 @@ fn findings_name_the_inlined_function_and_its_line() {
 
 /// As ptxas does. Taken for the instruction that it resembles, a misspelt barrier would be one that the hardware never executes.
 #[test]
-fn misspelt_suffixes_are_refused() {
-    for text in [
-        "bar.snyc 0;",
-        "bar.arive 1, 32;",
-        "barrier.snyc 0;",
-        "bar.warp.snyc -1;",
-        "membar.gpu.foo;",
-        "fence.acq_rell.gpu;",
-        "griddepcontrol.weit;",
-        "elect.snyc _|%p1, -1;",
-        "redux.sync.foo.add.u32 %r3, %r1, -1;",
-        "activemask.foo %r3;",
-        "nanosleep.foo 5;",
-        "trap.foo;",
+fn modifiers_that_an_opcode_does_not_take_are_refused() {
+    for (text, meant) in [
+        ("bar.snyc 0;", "bar.sync"),
+        ("bar.sync.acquire 0;", "bar.sync"),
+        ("bar.sync.aligned 0;", "bar.sync"),
+        ("bar.arive 1, 32;", "bar.arrive"),
+        ("bar.warp.snyc -1;", "bar.warp.sync"),
+        ("barrier.sync.cluster 0;", "barrier.cta.sync"),
+        ("barrier.cluster.arrive.acquire;", "barrier.cluster.arrive"),
+        ("membar.gpu;", "membar.gl"),
+        ("membar.cluster;", "membar.cta"),
+        ("membar;", "membar.cta"),
+        ("fence.sc.gl;", "fence.sc.gpu"),
+        ("fence.acq_rell.gpu;", "fence.acq_rel.gpu"),
+        ("fence.acq_rel;", "fence.acq_rel.cta"),
+        ("fence.proxy.asinc;", "fence.proxy.async"),
+        ("griddepcontrol.weit;", "griddepcontrol.wait"),
+        ("elect.snyc _|%p1, -1;", "elect.sync"),
+        ("redux.sync.add.b32 %r3, %r1, -1;", "redux.sync.add.u32"),
+        ("shfl.up.b32 %r3, %r1, 1, 0;", "shfl.sync.up.b32"),
+        ("vote.all.pred %p1, %p2;", "vote.sync.all.pred"),
+        ("vote.sync.ballot.pred %p1, %p2, -1;", "vote.sync.all.pred"),
+        ("activemask %r3;", "activemask.b32"),
+        ("nanosleep.foo 5;", "nanosleep.u32"),
+        ("trap.foo;", "trap"),
+        ("membar.gl.gl;", "membar.gl"),
+        (
+            "setmaxnreg.dec.sync.u32 40;",
+            "setmaxnreg.dec.sync.aligned.u32",
+        ),
+        ("ld.gpu.global.u32 %r3, [%d1];", "ld.global.u32"),
+        (
+            "ld.release.gpu.global.u32 %r3, [%d1];",
+            "ld.relaxed.gpu.global.u32",
+        ),
+        (
+            "st.acquire.gpu.global.u32 [%d1], %r3;",
+            "st.release.gpu.global.u32",
+        ),
+        ("st.global.nc.u32 [%d1], %r3;", "st.global.u32"),
+        (
+            "atom.relaxed.gl.global.add.u32 %r3, [%d1], %r4;",
+            "atom.relaxed.gpu.global.add.u32",
+        ),
+        (
+            "red.acquire.gpu.global.add.u32 [%d1], %r4;",
+            "red.gpu.global.add.u32",
+        ),
+        (
+            "mbarrier.arrive.relaxed.shared.b64 _, [%r1];",
+            "mbarrier.arrive.shared.b64",
+        ),
+        (
+            "mbarrier.try_wait.parity.release.cta.shared.b64 %p1, [%r1], 0;",
+            "mbarrier.try_wait.parity.relaxed.cta.shared.b64",
+        ),
+        (
+            "cp.async.mbarrier.arrive.inc.shared.b64 [%r1];",
+            "cp.async.mbarrier.arrive.noinc.shared.b64",
+        ),
+        (
+            "cp.async.ca.global.shared::cluster [%r1], [%d1], 4;",
+            "cp.async.ca.shared::cta.global",
+        ),
     ] {
-        let opcode = text
-            .split(' ')
-            .next()
-            .unwrap_or_default()
-            .trim_end_matches(';');
         let error = lower(&module("", text)).expect_err(text).to_string();
-        assert!(
-            error.contains(&format!("the emulator cannot execute `{opcode}")),
-            "{error}"
-        );
+        let says = format!("has modifiers that do not go together; did you mean `{meant}`?");
+        assert!(error.contains(&says), "{error}, not {meant}");
+    }
+}
+
+/// An exact conversion takes no rounding, and another one takes one.
+#[test]
+fn roundings_that_a_conversion_does_not_take_are_refused() {
+    for text in [
+        "cvt.rn.f32.f16 %f0, %h1",
+        "cvt.rn.f32.f32 %f0, %f1",
+        "cvt.rz.s64.s32 %d0, %r1",
+        "cvt.rzi.u32.u64 %r0, %d1",
+        "cvt.rni.f32.s32 %f0, %r1",
+        "cvt.rn.rz.f16.f32 %h0, %f1",
+        "cvt.rni.rzi.s32.f32 %r0, %f1",
+    ] {
+        let expected = format!("PTX line 17 (kernel.cu:17): the emulator cannot execute `{text}`");
+        assert_eq!(refusal(&format!("{text};")), expected);
+    }
+    for text in ["cvt.rn.f32.bf16 %f0, %h1;", "cvt.rni.f32.f32 %f0, %f1;"] {
+        lower(&module("", text)).expect(text);
+    }
+}
+
+/// ptxas does not mind their order.
+#[test]
+fn modifiers_in_another_order_are_accepted() {
+    for text in [
+        "fence.gpu.sc;",
+        "barrier.red.aligned.popc.u32 %r3, 0, %p1;",
+        "ld.global.gpu.u32.acquire %r3, [%d1];",
+        "atom.add.v2.f32 {%r3, %r4}, [%d1], {%r5, %r6};",
+        "match.sync.any.b32 %r3, %r1, -1;",
+        "mbarrier.arrive.cluster.release.shared::cluster.b64 _, [%r1];",
+    ] {
+        lower(&module("", text)).expect(text);
     }
 }
 

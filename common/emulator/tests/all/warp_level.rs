@@ -1,6 +1,7 @@
 //! Communication between the lanes of a warp.
 use crate::common;
 use common::{body, threads};
+use emulator::FindingKind;
 
 #[test]
 fn shuffles() {
@@ -185,5 +186,20 @@ fn the_special_registers_of_a_three_dimensional_block() {
     let words = outcome.clean();
     for (thread, &word) in words[..120].iter().enumerate() {
         assert_eq!(word, thread as u32 % 60 % 32);
+    }
+}
+
+#[test]
+fn a_mask_names_the_lanes_that_execute_it() {
+    for text in [
+        "shfl.sync.bfly.b32 %r1, %tid, 1, 31, 0xffff;",
+        "bar.warp.sync 0x1;",
+    ] {
+        let outcome = body(&threads(32), text);
+        assert!(
+            matches!(outcome.findings[0].kind, FindingKind::InvalidMask(_)),
+            "{}",
+            outcome.report()
+        );
     }
 }

@@ -106,6 +106,7 @@ pub struct Outcome {
     /// D, 64 x n.
     pub d: Vec<u32>,
     pub findings: Vec<Finding>,
+    pub remarks: Vec<Finding>,
     pub counters: Vec<(String, Counters)>,
 }
 
@@ -242,7 +243,10 @@ setp.eq.u32 %yes, %tid, %tid;\nsetp.ne.u32 %no, %tid, %tid;\n",
         };
         let args = [&input, &out].map(KernelArg::Buffer);
         let LaunchReport {
-            counters, findings, ..
+            counters,
+            findings,
+            remarks,
+            ..
         } = context.launch(&function, &config, &args).expect("a launch");
         let bytes = context.read(&out).expect("there");
         let mut d = vec![0; self.d.len()];
@@ -256,6 +260,7 @@ setp.eq.u32 %yes, %tid, %tid;\nsetp.ne.u32 %no, %tid, %tid;\n",
         Outcome {
             d,
             findings,
+            remarks,
             counters: texts.zip(counters).collect(),
         }
     }

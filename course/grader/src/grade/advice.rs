@@ -88,7 +88,7 @@ pub fn advice(finding: &Finding, kind_of: &KindOf) -> (&'static str, &'static st
                  here?",
             )
         }
-        FindingKind::InvalidBarrier(why) if why.contains("mask") => (
+        FindingKind::InvalidMask(_) => (
             "divergent-barrier",
             "the mask has a bit for each lane that executes this, for a whole warp ~0u: which lanes do, and which does it name?",
         ),

@@ -201,17 +201,6 @@ fn line_of(all: &LaunchResults, launch: &PlannedLaunch, location: &Location) -> 
     lines::line_of(trial.source(), instruction)
 }
 
-/// For an address outside all allocations: the nearest one that begins before it, and the distance from its beginning.
-fn behind(finding: &Finding) -> Option<(&str, u64)> {
-    let FindingKind::OutOfBounds { access, nearest } = &finding.kind else {
-        return None;
-    };
-    let (_, words) = nearest.split_once(" the nearest allocation, ")?;
-    let (name, place) = words.split_once(", at 0x")?;
-    let base = u64::from_str_radix(place.split(' ').next()?, 16).ok()?;
-    Some((name, access.address.checked_sub(base)?))
-}
-
 /// The element that a finding is about, and the text of its source lines.
 fn in_the_kernel(
     all: &LaunchResults,
@@ -219,13 +208,14 @@ fn in_the_kernel(
     one: &Launched,
     finding: &Finding,
 ) -> String {
-    let known = finding
-        .symbol
-        .as_ref()
-        .map(|(name, offset)| (name.as_str(), *offset));
+    let known = finding.symbol.as_ref();
+    let after = match &finding.kind {
+        FindingKind::OutOfBounds { after, .. } => after.as_ref(),
+        _ => None,
+    };
     let element = known
-        .or_else(|| behind(finding))
-        .and_then(|(name, offset)| element::of(&one.problem, all.rubric.task, name, offset));
+        .or(after)
+        .and_then(|(name, offset)| element::of(&one.problem, all.rubric.task, name, *offset));
     let mut words = element.map_or(String::new(), |element| format!("\n    {element}"));
     let trial = all.trial(launch);
     let mut locations = vec![&finding.location];

@@ -63,7 +63,8 @@ pub fn of_setmaxnreg(ptx: &str, arch: &str, compiler: &dyn Compile) -> Option<Co
     ignores.then(|| {
         Complaint::new(
             "ptxas ignores each setmaxnreg of this kernel: one of them leaves a warp fewer registers than its code needs",
-            "how many registers a thread do the accumulators of each warp take, and how many are left for its addresses and counters?",
+            "how many registers a thread do the accumulators of each warp take, and how many are left for its addresses and counters? \
+             Raise the number of a setmaxnreg in steps of 8 until this remark is gone",
             NO_MISTAKE,
         )
     })

@@ -325,7 +325,8 @@ fn lines_where_warps_of_a_deadlock_wait_are_shown() {
     }
 }
 
-/// The sanitizer counts what a `wgmma` takes, ptxas all registers. It ignores such a `setmaxnreg`, so only the finding costs points.
+/// ptxas ignores a `setmaxnreg` that leaves a warp too few registers, whether for a `wgmma` (24) or for what else it holds
+/// (104). C is right, so that this costs no points.
 #[test]
 fn setmaxnreg_below_what_is_in_use() {
     if !has_nvrtc() || !has_ptxas() {
@@ -342,16 +343,11 @@ fn setmaxnreg_below_what_is_in_use() {
         graded(&grader, &specialized, &solution.replacen(loops, &gives, 1))
     };
     let ignores = "ptxas ignores each setmaxnreg of this kernel";
-    let text = with(24).text("book");
-    assert!(
-        text.contains("Too few registers after setmaxnreg"),
-        "{text}"
-    );
-    assert!(text.contains("and the warp owns 24 a thread"), "{text}");
-    assert!(text.contains(ignores), "{text}");
-    let grade = with(104);
-    let text = grade.text("book");
-    assert!(grade.passed() && text.contains(ignores), "{text}");
+    for registers in [24, 104] {
+        let grade = with(registers);
+        let text = grade.text("book");
+        assert!(grade.passed() && text.contains(ignores), "{text}");
+    }
     let text = with(144).text("book");
     assert!(!text.contains("setmaxnreg"), "{text}");
 }

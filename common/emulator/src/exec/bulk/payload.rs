@@ -193,8 +193,13 @@ impl Warp {
             bytes,
             address,
         };
-        let nearest = cx.machine.memory.nearest(address);
-        cx.report(FindingKind::OutOfBounds { access, nearest }, site);
+        let (nearest, after) = cx.machine.memory.nearest(address);
+        let kind = FindingKind::OutOfBounds {
+            access,
+            nearest,
+            after,
+        };
+        cx.report(kind, site);
         Err(Fatal)
     }
 

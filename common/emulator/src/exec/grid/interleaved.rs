@@ -102,7 +102,8 @@ pub(super) fn interleaved<'m>(
         if instructions >= enough(machine).saturating_mul(at_once) {
             break;
         }
-        if stuck && writes.activity == activity {
+        let hopeless = |cluster: &mut Cluster<'_>| !cluster.has_patience();
+        if stuck && writes.activity == activity && clusters.iter_mut().all(hopeless) {
             clusters[0].report_deadlock(&mut writes, &mut outcome.profiler);
             break;
         }

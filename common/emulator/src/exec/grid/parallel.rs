@@ -104,6 +104,7 @@ impl Budget {
                 Turn::Unfinished if more == 0 => break,
                 Turn::Unfinished => continue,
                 Turn::Done => break,
+                Turn::Stuck if cluster.has_patience() => continue,
                 Turn::Stuck => cluster.report_deadlock(&mut writes, &mut part.profiler),
                 Turn::Fatal => {}
             }

@@ -119,6 +119,38 @@ fn in_shared_memory() {
             ],
         ),
         (
+            "each lane has a fence, but none orders the others before the one that sets the flag",
+            SHARED,
+            [
+                in_shared!(
+                    "membar.cta; @%p1 st.relaxed.cta.shared.u32 [flag], 1;",
+                    "W: ld.acquire.cta.shared.u32 %r3, [flag]; setp.eq.u32 %p3, %r3, 0; @%p3 bra W;",
+                    " //~ Race reported between Write access"
+                ),
+                in_shared!(
+                    "membar.cta; bar.warp.sync 0xffffffff; @%p1 st.relaxed.cta.shared.u32 [flag], 1;",
+                    "W: ld.acquire.cta.shared.u32 %r3, [flag]; setp.eq.u32 %p3, %r3, 0; @%p3 bra W;",
+                    ""
+                ),
+            ],
+        ),
+        (
+            "only half of the warp synchronizes after its fences",
+            SHARED,
+            [
+                in_shared!(
+                    "membar.cta; setp.lt.u32 %p4, %r1, 16; @%p4 bar.warp.sync 0x0000ffff; @%p1 st.relaxed.cta.shared.u32 [flag], 1;",
+                    "W: ld.acquire.cta.shared.u32 %r3, [flag]; setp.eq.u32 %p3, %r3, 0; @%p3 bra W;",
+                    " //~ Race reported between Write access"
+                ),
+                in_shared!(
+                    "membar.cta; setp.lt.u32 %p4, %r1, 16; @%p4 bar.warp.sync 0x0000ffff; @%p1 st.relaxed.cta.shared.u32 [flag], 1;",
+                    "W: ld.acquire.cta.shared.u32 %r3, [flag]; setp.eq.u32 %p3, %r3, 0; @%p3 bra W; setp.ge.u32 %p4, %r1, 16; @%p4 bra END;",
+                    ""
+                ),
+            ],
+        ),
+        (
             "one lane waits, without a __syncwarp with the others",
             SHARED,
             [
