@@ -50,8 +50,8 @@ static_assert(BN / PANEL % CLUSTER == 0, "each block of a cluster loads the same
 static_assert(STAGES >= PANELS, "each panel of the last tile is stored from a stage of its own");
 
 // Which tile does this block compute? GROUP rows of clusters are computed together, column by column, so that neighbors
-// share A and B in L2. The last row may be below C, where TMA reads zeros and writes nothing. In the last `more` rows of clusters
-// there is one more column; their last 16 columns are narrow tiles, which are computed last.
+// share A and B in L2. The last row may be below C, where TMA reads zeros and writes nothing. Each of the last `more` rows of clusters
+// has one more tile. Its rightmost tiles, at most 16, are narrow, and are computed last.
 struct Tile { int row, column; };
 
 __device__ Tile tile_of(int number, int M, int N, int more)
@@ -296,7 +296,7 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
             const unsigned long long a = descriptor(&s.stage[stage].A[consumer * WM * BK], 16, 1024);
             const unsigned long long b = descriptor(s.stage[stage].B[0], BK * PANEL * 2, 1024);
             if (narrow)
-                multiply((float (&)[NARROW / 2])acc, a, b, previous >= 0);
+                multiply((float (&)[NARROW / 2])acc, a, b, previous >= 0);    // the first 120 of 128
             else
                 multiply(acc, a, b, previous >= 0);
 

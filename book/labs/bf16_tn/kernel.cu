@@ -1,6 +1,6 @@
-// Rung 16's kernel for bf16 in TN layout: B is stored as (N, K), so that A and B are both K-major. Public Hopper kernels
-// are timed like this. The only differences are the types of wgmma and of the rounding, and B's boxes and descriptor:
-// `diff rungs/16_stream_k/kernel.cu book/labs/bf16_tn/kernel.cu`.
+// Rung 16's kernel, without its narrower tiles, for bf16 in TN layout: B is stored as (N, K), so that A and B are both K-major.
+// Public Hopper kernels are timed like this. A panel of C is stored in one step. The other differences are the types of wgmma and
+// of the rounding, and B's boxes and descriptor: `diff rungs/16_stream_k/kernel.cu book/labs/bf16_tn/kernel.cu`.
 // The counter to watch is the wavefronts of wgmma: there are as many as in rung 16, whichever way B is stored.
 // `cargo run -p labs -- bf16_tn`; on an H100 or H200, compared with cuBLAS: `cargo run --release -p labs -- bf16_tn time`.
 #include "hopper.cuh"

@@ -31,8 +31,11 @@ const MOST_SHARING: u64 = 132;
 const LEAST_SHARE: u64 = 8;
 /// The minimum number of steps that splitting must save; also a third of a tile's.
 const LEAST_SAVED: u64 = 16;
-/// Tiles of 256 columns can also have 240. In this many rows of clusters together, there is one more column of tiles, the
-/// last 16 of which are narrow.
+/// Columns of a narrow tile; a wide one has 256.
+const NARROW: u64 = 240;
+/// As many narrow tiles are as wide as one wide tile less.
+const NARROW_TILES: u64 = 16;
+/// Rows of clusters that get one more tile together.
 const ROWS_TOGETHER: u64 = 8;
 /// The most pieces of work that a page can draw.
 const MOST_PIECES: u64 = 20_000;
@@ -69,11 +72,11 @@ pub fn waves(of: &WavesOf) -> Result<Value, String> {
     let narrows = of.stream_k && bn == 256 && rest > 0 && !splits;
     let idle = if narrows { clusters - rest } else { 0 };
     let more = idle.min(rows) / ROWS_TOGETHER * ROWS_TOGETHER;
-    let narrow = more * (columns + 1).min(16);
+    let narrow = more * (columns + 1).min(NARROW_TILES);
     let whole = if splits { tiles - rest } else { tiles + more };
     let columns_of = |tile: u64| {
         if tile + narrow >= tiles + more {
-            240
+            NARROW
         } else {
             bn
         }

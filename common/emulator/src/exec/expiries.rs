@@ -16,7 +16,7 @@ pub(super) struct Expiries {
 
 /// How often they time out before other clusters have a turn.
 const FIRST: u64 = 16;
-/// A loop that ends after a number of waits, or after a time, is never in the same state again: how often that may be.
+/// How often the waits of a cluster's warps, all together, may fail in loops whose state never repeats.
 const MOST: u64 = 1 << 22;
 /// The longest cycle of states that is detected.
 const CYCLE: u64 = 8;
@@ -65,7 +65,8 @@ impl Expiries {
 
     /// No other cluster can run. Whether the waits may time out more often.
     pub fn extend(&mut self) -> bool {
-        let extends = !self.repeats && self.count == self.allowed && self.allowed < MOST;
+        let most = MOST / self.known.len().max(1) as u64;
+        let extends = !self.repeats && self.count == self.allowed && self.allowed < most;
         if extends {
             self.allowed *= 2;
         }

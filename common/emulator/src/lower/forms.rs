@@ -37,7 +37,7 @@ pub(super) fn check(instr: &Instr) -> Result<()> {
     let nearest = nearest.min_by_key(|(cost, _)| *cost);
     let words = nearest.map_or(Vec::new(), |(_, words)| words);
     let nearest = [&[opcode.as_str()][..], &words].concat().join(".");
-    let what = format!("has modifiers that do not go together; did you mean `{nearest}`?");
+    let what = format!("fits no form of `{opcode}`; did you mean `{nearest}`?");
     Err(instr.wrong(what))
 }
 

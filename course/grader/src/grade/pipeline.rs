@@ -158,7 +158,7 @@ pub fn multiplying_producers<'a>(
     }
 }
 
-/// Bytes of a box's row that count if it is not swizzled: whoever copies wider rows has to rearrange them before they can be read
+/// Bytes of a box's row that count if it is not swizzled: a kernel that copies wider rows has to rearrange them before they can be read
 /// without conflicts, or by wgmma.
 const CHUNK: u32 = 16;
 

@@ -53,7 +53,7 @@ pub fn worst(all: &LaunchResults, launch: &PlannedLaunch, one: &Launched) -> Opt
             .entry(quote::innermost(source, instruction))
             .or_insert((0.0, 0.0, (instruction, different)));
         line.0 += ideal;
-        line.1 += whole;
+        line.1 += whole.min(ideal);
     }
     if wasted <= NEGLIGIBLE * unit(Per::Operands, all, launch) / WAVEFRONT {
         return None;
