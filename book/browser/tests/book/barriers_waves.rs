@@ -168,9 +168,13 @@ fn waves_with_stream_k_and_without() {
                 "{:.1}%",
                 100.0 * (1.0 - found["busy"].as_f64().expect("a fraction"))
             );
-            let mut facts_there = vec![json!(found["longest"].to_string()), json!(lost)];
+            let longest = (10.0 * found["longest"].as_f64().expect("steps")).round() / 10.0;
+            let mut facts_there = vec![json!(longest.to_string()), json!(lost)];
             if splits {
                 facts_there.push(json!(found["share"].to_string()));
+            }
+            if found["narrow"] != json!(0) {
+                facts_there.push(json!(found["narrow"].to_string()));
             }
             assert_eq!(
                 facts(page, &format!("[data-side={side}]")),
