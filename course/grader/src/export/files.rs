@@ -29,7 +29,13 @@ const KINDS: [&str; 14] = [
 const MEASURED: [&str; 2] = ["results/predictions.csv", "results/h200/bench.json"];
 
 /// Exported files without one of these extensions; some are templates.
-const NAMES: [&str; 4] = ["Dockerfile", "gitattributes", "gitignore", "run_autograder"];
+const NAMES: [&str; 5] = [
+    "Dockerfile",
+    "forms.txt",
+    "gitattributes",
+    "gitignore",
+    "run_autograder",
+];
 
 /// Folders of a package that are not exported.
 const FOLDERS_THAT_STAY: [&str; 3] = ["tests", "examples", "benches"];

@@ -151,7 +151,7 @@ pub(super) const ALL: &[Broken] = &[
         ],
         caught: Caught::Sanitizer {
             says: "Race reported between Write access",
-            at: "store_panel(p, Cs + p * apart)",
+            at: "stmatrix(&Cs[row * PANEL",
         },
         ..STREAM_K
     },
