@@ -31,9 +31,12 @@ impl Narrowing {
             _ => value,
         };
         let bits = narrow(value, self.format, rounding);
+        if !self.finite {
+            return bits;
+        }
         let infinity = narrow(f64::INFINITY, self.format, Rounding::Rn);
         let sign = narrow(-0.0, self.format, Rounding::Rn);
-        match self.finite && bits & !sign == infinity {
+        match bits & !sign == infinity {
             true => bits - 1,
             false => bits,
         }
