@@ -130,6 +130,27 @@ fn the_table_of_shares_is_what_the_figure_computes() {
 }
 
 #[test]
+fn the_table_of_narrow_tiles_is_what_the_figure_computes() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../src/16_narrow_tiles.md");
+    let page = std::fs::read_to_string(path).expect("the page");
+    let found = waves(4096, true);
+    for (name, clusters) in [("clusters 0 to 3", 0..4), ("clusters 4 to 65", 4..66)] {
+        let cells = row(&page, name);
+        for cluster in clusters {
+            let pieces = found["work"][cluster].as_array().expect("pieces");
+            let of = |columns| {
+                let there = pieces.iter().map(|piece| int(piece, "columns"));
+                there.filter(|&one| one == columns).count() as f64
+            };
+            let (wide, narrow) = (of(256), of(240));
+            let steps = int(&found, "steps") as f64 * (wide + narrow * 240.0 / 256.0);
+            let expected = [wide, narrow, steps];
+            assert_eq!([1, 2, 3].map(|i| number(&cells[i])), expected, "{cluster}");
+        }
+    }
+}
+
+#[test]
 fn the_pieces_at_8192_are_those_of_the_figure() {
     let page = page();
     let found = waves(8192, true);
