@@ -34,7 +34,7 @@ fi
 if has clocks; then
     echo "== clocks: when a block's consumers wait, pause and end (in the workspace, for the kernels' PTX)"
     mkdir -p "$folder/clocks"
-    for rung in 06 07 08 09 10 11 12 13 14 15 16; do
+    for rung in 06 07 08 09 10 11 12 13 14 15 16 17; do
         "$bin/ladder" clocks "$rung" > "$folder/clocks/$rung.txt" || failed=1
     done
 fi

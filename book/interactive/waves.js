@@ -1,11 +1,11 @@
-// Waves: which cluster computes which tile when, for the reader's problem, tile and card, with stream-K and without.
+// Waves: which cluster computes which tile when, for the reader's problem, tile and card, with whole tiles, and as rung 16 or rung 17 does it.
 (() => {
   "use strict";
   const { ui, places } = globalThis.gemm;
   const { h, count } = ui;
 
   const DEFAULTS = { m: 5120, n: 5120, k: 5120, bm: 128, bn: 256, bk: 64, sms: 132, cluster: 2, chosen: 0, sides: "both" };
-  const ALLOWED = { sides: ["both", "off"] };
+  const ALLOWED = { sides: ["both", "narrow", "off"] };
   const MOST = 1 << 20;
   const SIZES = [4096, 5120, 8192];
   // Number of SMs, from NVIDIA's architecture whitepapers, which the figure names.
@@ -25,8 +25,8 @@
   const worked = (pieces, found) => pieces.reduce((sum, piece) => sum + length(piece, found), 0);
   const rounded = (steps) => Math.round(10 * steps) / 10;
 
-  function wavesOf(ask, { m, n, k, bm, bn, bk, sms, cluster }, isSplit) {
-    return { ...ask({ ask: "waves", m, n, k, tile: [bm, bn, bk], sms, cluster, stream_k: isSplit }), wide: bn };
+  function wavesOf(ask, { m, n, k, bm, bn, bk, sms, cluster }, isSplit, narrow) {
+    return { ...ask({ ask: "waves", m, n, k, tile: [bm, bn, bk], sms, cluster, stream_k: isSplit, narrow: isSplit && narrow }), wide: bn };
   }
 
   /** A line per cluster, from top to bottom, with its tiles from left to right, as long as their steps; `end` is the end of the axis. */
@@ -101,7 +101,7 @@
           CARDS.map(([name, sms]) => h("button", { type: "button", "data-card": sms, onclick: () => again({ sms }, `[data-card="${sms}"]`) }, `${name}: ${sms} SMs`))),
         h("div", { class: "ia-row" }, field("m", "M"), field("n", "N"), field("k", "K"), field("sms", "SMs", 1024)),
         h("div", { class: "ia-row" }, field("bm", "Rows of a CTA's tile"), field("bn", "Its columns"), field("bk", "K of a step"), field("cluster", "CTAs of a cluster", 16)),
-        ui.choice({ name: "sides", label: "Stream-K", options: [["off", "off"], ["both", "off and on"]], value: state.sides, onChange: (sides) => set({ sides }) }));
+        ui.choice({ name: "sides", label: "The last wave", options: [["off", "whole tiles"], ["both", "and stream-K"], ["narrow", "and stream-K or narrow tiles"]], value: state.sides, onChange: (sides) => set({ sides }) }));
     }
 
     function draw() {
@@ -113,7 +113,7 @@
       }
       let sides;
       try {
-        sides = (state.sides === "both" ? [false, true] : [false]).map((isSplit) => [isSplit, wavesOf(ask, state, isSplit)]);
+        sides = (state.sides === "off" ? [false] : [false, true]).map((isSplit) => [isSplit, wavesOf(ask, state, isSplit, state.sides === "narrow")]);
       } catch (error) {
         said.replaceChildren();
         shown.replaceChildren(ui.refusal(error));
@@ -125,7 +125,7 @@
       now.textContent = chosen;
       const pick = (cluster) => set({ chosen: cluster });
       const end = Math.max(...sides.map(([, { longest }]) => longest));
-      const title = (isSplit, found) => (!isSplit ? "Whole tiles" : found.split ? "Stream-K" : found.narrow > 0 ? "Stream-K: splits no tile here; some are narrower" : "Stream-K: splits no tile here");
+      const title = (isSplit, found) => (!isSplit ? "Whole tiles" : found.split ? "Stream-K" : found.narrow > 0 ? "Narrow tiles" : "Stream-K: splits no tile here");
       shown.replaceChildren(
         ui.facts([
           ["tiles of clusters", `${plain.rows} · ${plain.columns} = ${plain.tiles}`], ["clusters", plain.clusters], ["waves", plain.waves],
@@ -139,7 +139,7 @@
             .concat(found.split ? [["steps of a share", found.share]] : [], found.narrow > 0 ? [["tiles of 240 columns", found.narrow]] : []))))),
         h("p", { class: "ia-key" }, "A line is a cluster, from left to right its steps. Gray and blue: whole waves. Colored: the tiles of the last wave, a color a tile. ",
           h("span", { class: "wv-sample" }), " idle. How many SMs a card has: NVIDIA's architecture whitepapers of A100 and H100."));
-      said.textContent = sides.map(([isSplit, found]) => `${isSplit ? "With stream-K" : "Whole tiles"}, cluster ${chosen}: ${piecesOf(found, chosen)}`).join(" ");
+      said.textContent = sides.map(([isSplit, found]) => `${!isSplit ? "Whole tiles" : found.narrow > 0 ? "With narrow tiles" : "With stream-K"}, cluster ${chosen}: ${piecesOf(found, chosen)}`).join(" ");
     }
 
     place.onChange(() => {

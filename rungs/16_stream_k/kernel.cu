@@ -1,6 +1,6 @@
 // Rung 16, stream-K: a partial last wave has fewer tiles than there are clusters. If that saves enough, these tiles are split along K
-// into equal shares, and the clusters that share a tile each add up a part of its sums, in order. If not, some tiles are narrower, so that
-// there are more. Small matrices use small tiles. The counter to watch is time at sizes whose last wave is partial: wave quantization.
+// into equal shares, and the clusters that share a tile each add up a part of its sums, in order. Small matrices use small tiles. The
+// counter to watch is time at sizes whose last wave is partial: wave quantization.
 // `cargo ladder diff 16`, then `cargo run -p rung16_stream_k -- profile`.
 #include "hopper.cuh"
 
@@ -18,7 +18,6 @@ constexpr int CLUSTER = BN == 256 ? 2 : 1;             // blocks, one above the 
 constexpr int CHUNK = 8;                               // elements in 16 bytes: the unit of the swizzle
 constexpr int PANEL = 64;                              // columns in 128 bytes: the width of the swizzle
 constexpr int PANELS = BN / PANEL;
-constexpr int NARROW = BN == 256 ? 240 : BN;           // columns of a narrow tile; 16 of them leave room for one more
 constexpr bool STORE_BEHIND = PANELS > 2;              // the steps of a smaller tile are too short, so it is stored at once
 constexpr int AHEAD = 4;                               // steps that are prefetched to L2; more would delay the first
 constexpr int GROUP = 8;                               // rows of clusters that are computed together
@@ -30,11 +29,14 @@ struct Stage {
     unsigned short B[PANELS][BK * PANEL];              // panels of (BK, PANEL)
 };
 
+struct Tile { int row, column; };                      // where it begins in C
+
 constexpr int STAGES = (226 * 1024 - CONSUMERS * 4 * WM * PANEL) / (int)sizeof(Stage);    // of 227 KiB, 1 KiB is for the barriers
 
 struct Shared {
     Stage stage[STAGES];
     unsigned short C[CONSUMERS][2][WM * PANEL];        // two panels of (WM, PANEL) for each consumer
+    Tile tile[STAGES];                                 // to which tile a stage belongs
     unsigned long long full[STAGES], empty[STAGES];    // mbarriers
 };
 
@@ -50,24 +52,13 @@ static_assert(BN / PANEL % CLUSTER == 0, "each block of a cluster loads the same
 static_assert(STAGES >= PANELS, "each panel of the last tile is stored from a stage of its own");
 
 // Which tile does this block compute? GROUP rows of clusters are computed together, column by column, so that neighbors
-// share A and B in L2. The last row may be below C, where TMA reads zeros and writes nothing. Each of the last `more` rows of clusters
-// has one more tile. Its rightmost tiles, at most 16, are narrow, and are computed last.
-struct Tile { int row, column; };
-
-__device__ Tile tile_of(int number, int M, int N, int more)
+// share A and B in L2. The last row may be below C, where TMA reads zeros and writes nothing.
+__device__ Tile tile_of(int number, int M, int N)
 {
-    const int rows = (M + BM * CLUSTER - 1) / (BM * CLUSTER);
-    int columns = (N + BN - 1) / BN, first = 0, below = rows - more, left = 0, width = BN;
-    if (NARROW < BN && number >= below * columns) {
-        const int narrow = min(columns + 1, 16);
-        number -= below * columns, first = below, below = rows, columns += 1 - narrow;
-        if (number >= more * columns)
-            number -= more * columns, left = columns * BN, columns = narrow, width = NARROW;
-    }
-    first += number / (GROUP * columns) * GROUP;
-    const int height = min(GROUP, below - first);
+    const int rows = (M + BM * CLUSTER - 1) / (BM * CLUSTER), columns = (N + BN - 1) / BN;
+    const int first = number / (GROUP * columns) * GROUP, height = min(GROUP, rows - first);
     number %= GROUP * columns;
-    return {(int)(((first + number % height) * CLUSTER + blockIdx.x % CLUSTER) * BM), left + number / height * width};
+    return {(int)(((first + number % height) * CLUSTER + blockIdx.x % CLUSTER) * BM), number / height * BN};
 }
 
 // What does a cluster compute? Whole tiles while there are enough for all clusters, then a share of the remaining steps.
@@ -77,22 +68,17 @@ __device__ unsigned arrivals_at[MAX_SHARING][CONSUMERS][4];    // a split tile, 
 
 struct Work {
     int cluster = blockIdx.x / CLUSTER, clusters = gridDim.x / CLUSTER;
-    int more = 0, wide;                                // rows with one more column; tiles before the first narrow one
     int steps, whole, rest, share, at, end;            // steps of a tile; unsplit tiles; steps of the others; of a share; [at, end) of mine
     int number = cluster - clusters, from = 0, to;     // the current piece: steps [from, to) of a tile
 
-    __device__ Work(int rows, int columns, int K) : steps((K + BK - 1) / BK), to(steps)
+    __device__ Work(int tiles, int K) : steps((K + BK - 1) / BK), to(steps)
     {
         // Each piece costs time, so a share has at least 8 steps. Adding up takes about 8, so splitting has to save 16. Split tiles
-        // reuse less in L2, so it also has to save a third. Otherwise idle clusters get a tile, for whole groups of rows.
-        const int tiles = rows * columns, last = tiles % clusters;
-        rest = last * steps;
+        // reuse less in L2, so it also has to save a quarter.
+        rest = tiles % clusters * steps;
         const int equal = max(8, (rest + clusters - 1) / clusters);
-        share = STORE_BEHIND && gridDim.x <= MAX_SHARING && steps - equal >= max(16, steps / 3) ? equal : 0;
-        if (NARROW < BN && share == 0 && last > 0)
-            more = min(clusters - last, rows) / GROUP * GROUP;
-        whole = share > 0 ? tiles - last : tiles + more;
-        wide = tiles + more - more * min(columns + 1, 16);
+        share = STORE_BEHIND && gridDim.x <= MAX_SHARING && steps - equal >= max(16, steps / 4) ? equal : 0;
+        whole = share > 0 ? tiles - tiles % clusters : tiles;
         at = cluster * share, end = min(at + share, rest);
     }
 
@@ -115,17 +101,6 @@ struct Work {
     }
 };
 
-// A step. In A the next 16 columns begin 32 bytes further on, in B the next 16 rows of K 2048 bytes.
-template <int SUMS>
-__device__ void multiply(float (&acc)[SUMS], unsigned long long a, unsigned long long b, bool accumulate)
-{
-    wgmma_fence();
-    #pragma unroll
-    for (int k = 0; k < BK / 16; ++k)
-        wgmma(acc, a + (k * 32 >> 4), b + (k * 2048 >> 4), accumulate || k > 0);
-    wgmma_commit();
-}
-
 // A is (M, K), B is (K, N), C is (M, N), all row-major f16, of any size with rows that are a multiple of 16 bytes:
 // outside, TMA reads zeros and writes nothing.
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
@@ -145,7 +120,7 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
     if (threadIdx.x == 0) {
         for (int i = 0; i < STAGES; ++i) {
             mbarrier_init(&s.full[i], 1);
-            mbarrier_init(&s.empty[i], CONSUMERS * CLUSTER);
+            mbarrier_init(&s.empty[i], CONSUMERS * 4 * CLUSTER);    // each warp arrives
         }
         fence_mbarrier_init();
     }
@@ -158,7 +133,7 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
         __syncthreads();
 
     const int cluster = blockIdx.x / CLUSTER, rank = blockIdx.x % CLUSTER;
-    Work work((M + BM * CLUSTER - 1) / (BM * CLUSTER), (N + BN - 1) / BN, K);
+    Work work((M + BM * CLUSTER - 1) / (BM * CLUSTER) * ((N + BN - 1) / BN), K);
     int stage = 0, phase = 0;
     auto advance = [&] { if (++stage == STAGES) { stage = 0; phase ^= 1; } };
 
@@ -168,7 +143,7 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
             setmaxnreg_dec<32>();
         if (thread == 0) {
             // Until the previous launch ends, prefetch the first steps to L2. Blocks of a row share A: column i prefetches step i; B likewise.
-            Tile tile = tile_of(cluster, M, N, work.more);
+            Tile tile = tile_of(cluster, M, N);
             if (tile.column < AHEAD * BN)
                 tma_prefetch(A, tile.column / BN * BK, tile.row);
             for (int panel = rank; panel < PANELS && tile.row < AHEAD * BM * CLUSTER; panel += CLUSTER)
@@ -177,10 +152,11 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
             while (work.next()) {
                 if (work.number != cluster) {
                     grid_barrier(arrivals, rank, work.number, work.whole, work.clusters);
-                    tile = tile_of(work.number, M, N, work.more);
+                    tile = tile_of(work.number, M, N);
                 }
                 for (int k0 = work.from * BK; k0 < work.to * BK; k0 += BK) {
                     mbarrier_wait(&s.empty[stage], phase ^ 1);
+                    s.tile[stage] = tile;              // visible to whoever waits for the stage
                     mbarrier_expect(&s.full[stage], sizeof(Stage));
                     tma_load(s.stage[stage].A, A, k0, tile.row, &s.full[stage]);
                     for (int panel = rank; panel < PANELS; panel += CLUSTER)    // the other block loads the rest
@@ -202,31 +178,25 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
     const int consumer = CONSUMERS > 1 ? __shfl_sync(~0u, warpgroup - 1, 0) : 0;
     float acc[BN / 2];
     unsigned done[BN / 4];                             // the previous tile, in f16
-    Tile tile = {}, doneTile = {};
-    int back = 0;                                      // if the previous tile was narrow, columns that are stored twice
+    Tile doneTile = {};
     int panel = PANELS + 1;                            // its next panel to be copied to shared memory; the one before is to be stored
     unsigned mine = ~0u;                               // the last tile's panels that are stored here, a bit each
 
-    // Copies a panel from registers to shared memory. The last panel of a narrow tile begins `back` columns earlier: these are stored twice.
+    // Copies a panel from registers to shared memory.
     auto put_panel = [&](int panel, unsigned short* Cs) {
         #pragma unroll
         for (int n = 0; n < PANEL / 16; ++n) {
-            const int row = warp * 16 + lane % 16, chunk = n * 2 + lane / 16, from = panel * PANEL / 4 + n * 4;
-            unsigned r[4];
-            #pragma unroll
-            for (int i = 0; i < 4; ++i)
-                r[i] = panel == PANELS - 1 && back > 0 ? done[from + i - (BN - NARROW) / 4] : done[from + i];
-            stmatrix(&Cs[row * PANEL + (chunk ^ (row & 7)) * CHUNK], r);
+            const int row = warp * 16 + lane % 16, chunk = n * 2 + lane / 16;
+            stmatrix(&Cs[row * PANEL + (chunk ^ (row & 7)) * CHUNK], done + panel * PANEL / 4 + n * 4);
         }
     };
 
     // Stores it from there to C. Each warp stores its own 16 rows, and waits for no other warp.
     auto store_panel = [&](int panel, unsigned short* Cs) {
-        const int column = doneTile.column + panel * PANEL - (panel == PANELS - 1 ? back : 0);
         fence_proxy_async();
         __syncwarp();
         if (lane == 0)
-            tma_store(C, column, doneTile.row + consumer * WM + warp * 16, Cs + warp * 16 * PANEL);
+            tma_store(C, doneTile.column + panel * PANEL, doneTile.row + consumer * WM + warp * 16, Cs + warp * 16 * PANEL);
     };
 
     // Stores all panels at once, `apart` elements from each other in shared memory.
@@ -286,24 +256,25 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
     };
 
     while (work.next()) {
-        const bool narrow = NARROW < BN && work.number >= work.wide;
         int previous = -1;                             // the stage whose wgmmas may still be in flight
         #pragma unroll 1                               // a small loop stays in the instruction cache
         for (int step = work.from; step < work.to; ++step) {
             mbarrier_wait(&s.full[stage], phase);
 
-            // Compute. The swizzle repeats every 8 rows, 1024 bytes. The next panel of B begins BK * 128 bytes further on.
+            // Compute. The swizzle repeats every 8 rows, 1024 bytes. In A the next 16 columns begin 32 bytes further
+            // on; in B the next 16 rows of K 2048 bytes, and the next panel BK * 128.
             const unsigned long long a = descriptor(&s.stage[stage].A[consumer * WM * BK], 16, 1024);
             const unsigned long long b = descriptor(s.stage[stage].B[0], BK * PANEL * 2, 1024);
-            if (narrow)
-                multiply((float (&)[NARROW / 2])acc, a, b, previous >= 0);    // the first 120 of 128
-            else
-                multiply(acc, a, b, previous >= 0);
+            wgmma_fence();
+            #pragma unroll
+            for (int k = 0; k < BK / 16; ++k)
+                wgmma(acc, a + (k * 32 >> 4), b + (k * 2048 >> 4), previous >= 0 || k > 0);
+            wgmma_commit();
 
             // While these are in flight, those of the previous step complete, and its stage is free: both blocks may fill it.
             wgmma_wait<1>();
-            if (thread < CLUSTER && previous >= 0)
-                mbarrier_arrive(&s.empty[previous], thread);
+            if (lane < CLUSTER && previous >= 0)
+                mbarrier_arrive(&s.empty[previous], lane);
             previous = stage;
             advance();
 
@@ -325,11 +296,11 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
                     break;
             }
         }
-        tile = tile_of(work.number, M, N, work.more);  // while the last step is in flight
+        doneTile = s.tile[previous];                   // while the last step is in flight
+        __syncwarp();                                  // all lanes have read it
         wgmma_wait<0>();
-        if (thread < CLUSTER)
-            mbarrier_arrive(&s.empty[previous], thread);
-        doneTile = tile, back = narrow ? BN - NARROW : 0;
+        if (lane < CLUSTER)
+            mbarrier_arrive(&s.empty[previous], lane);
         if (STORE_BEHIND && work.to - work.from < work.steps) {
             store_piece();
             continue;

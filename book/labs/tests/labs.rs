@@ -252,11 +252,11 @@ fn mistakes_are_named() {
     }
 }
 
-/// The lines that rung 16 does not have, and the lines of rung 16 that it does not have, in order.
+/// The lines that rung 17 does not have, and the lines of rung 17 that it does not have, in order.
 #[test]
-fn bf16_tn_is_rung_16_except_for_these_lines() {
+fn bf16_tn_is_rung_17_except_for_these_lines() {
     let ours = include_str!("../bf16_tn/kernel.cu");
-    let rung = include_str!("../../../rungs/16_stream_k/kernel.cu");
+    let rung = include_str!("../../../rungs/17_narrow_tiles/kernel.cu");
     let only_in = |one: &str, other: &str, sign: &str| {
         let there: BTreeSet<&str> = other.lines().collect();
         let mut found: Vec<String> = one
@@ -268,7 +268,7 @@ fn bf16_tn_is_rung_16_except_for_these_lines() {
         found.join("\n")
     };
     let lines = only_in(rung, ours, "<") + "\n" + &only_in(ours, rung, ">");
-    insta::assert_snapshot!("bf16_tn_beside_rung_16", lines);
+    insta::assert_snapshot!("bf16_tn_beside_rung_17", lines);
 }
 
 /// A kernel with a wrong layout of B, a wrong half of it, or the wrong type fails.

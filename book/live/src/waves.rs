@@ -17,8 +17,11 @@ pub struct WavesOf {
     /// CTAs of a cluster, one above the other.
     #[serde(default = "one")]
     cluster: u32,
-    /// Whether tiles may be split along K, or narrower, because the last wave is partial.
+    /// Whether the tiles of a partial last wave may be split along K.
     stream_k: bool,
+    /// Whether some tiles may be narrower, if none is split.
+    #[serde(default)]
+    narrow: bool,
 }
 
 fn one() -> u32 {
@@ -40,8 +43,8 @@ const ROWS_TOGETHER: u64 = 8;
 /// The most pieces of work that a page can draw.
 const MOST_PIECES: u64 = 20_000;
 
-/// Each cluster's pieces of work, in order: a tile, and a range of its steps. The rule is that of
-/// rungs/16_stream_k/kernel.cu, `Work`.
+/// Each cluster's pieces of work, in order: a tile, and a range of its steps. The rules are those of `Work` in
+/// rungs/16_stream_k/kernel.cu, and, with `narrow`, in rungs/17_narrow_tiles/kernel.cu.
 pub fn waves(of: &WavesOf) -> Result<Value, String> {
     let [bm, bn, bk] = of.tile;
     let sides = [of.m, of.n, of.k, bm, bn, bk, of.sms, of.cluster];
@@ -69,7 +72,7 @@ pub fn waves(of: &WavesOf) -> Result<Value, String> {
     let saves = steps.saturating_sub(equal) >= LEAST_SAVED.max(steps / 3);
     let splits = of.stream_k && rest > 0 && clusters * ranks <= MOST_SHARING && saves;
     let share = if splits { equal } else { 0 };
-    let narrows = of.stream_k && bn == 256 && rest > 0 && !splits;
+    let narrows = of.narrow && bn == 256 && rest > 0 && !splits;
     let idle = if narrows { clusters - rest } else { 0 };
     let more = idle.min(rows) / ROWS_TOGETHER * ROWS_TOGETHER;
     let narrow = more * (columns + 1).min(NARROW_TILES);
@@ -122,7 +125,8 @@ pub fn waves(of: &WavesOf) -> Result<Value, String> {
 mod tests {
     use super::*;
 
-    fn of(size: [u32; 3], tile: [u32; 3], cluster: u32, stream_k: bool) -> Value {
+    /// `is_last` is rung 17, which splits tiles or makes them narrower; otherwise the tiles are whole and wide.
+    fn of(size: [u32; 3], tile: [u32; 3], cluster: u32, is_last: bool) -> Value {
         let [m, n, k] = size;
         waves(&WavesOf {
             m,
@@ -131,7 +135,8 @@ mod tests {
             tile,
             sms: 132,
             cluster,
-            stream_k,
+            stream_k: is_last,
+            narrow: is_last,
         })
         .expect("waves")
     }
@@ -145,8 +150,8 @@ mod tests {
             ([300, 500, 7000], [128, 128, 64], 1),
             ([5120, 5120, 5120], [192, 128, 64], 1),
         ] {
-            for stream_k in [false, true] {
-                let found = of(size, tile, cluster, stream_k);
+            for is_last in [false, true] {
+                let found = of(size, tile, cluster, is_last);
                 let steps = found["steps"].as_u64().expect("steps") as usize;
                 let [tiles, more] =
                     ["tiles", "more"].map(|name| found[name].as_u64().expect(name) as usize);
@@ -223,6 +228,7 @@ mod tests {
             sms: 132,
             cluster: 1,
             stream_k: true,
+            narrow: true,
         };
         assert!(waves(&large).is_err_and(|why| why.contains("too many")));
         let none = WavesOf {
@@ -233,6 +239,7 @@ mod tests {
             sms: 132,
             cluster: 1,
             stream_k: false,
+            narrow: false,
         };
         assert!(waves(&none).is_err());
     }

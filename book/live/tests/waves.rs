@@ -1,11 +1,20 @@
-//! The tables of waves on rung 16's page are typed by hand, since their cells show how each number is computed. The
+//! The tables of waves on the pages of rungs 16 and 17 are typed by hand, since their cells show how each number is computed. The
 //! engine of the page's figure computes them here as well.
 use serde_json::{Value, json};
 
-/// Rung 16 at a square size, in tiles of 128x256, on the 132 SMs of an H100.
-fn waves(size: u64, stream_k: bool) -> Value {
+/// Whole tiles, and those of two rungs.
+#[derive(PartialEq)]
+enum Tiles {
+    Whole,
+    Split16,
+    Narrow17,
+}
+
+/// A square size in tiles of 128x256, on the 132 SMs of an H100.
+fn waves(size: u64, tiles: Tiles) -> Value {
     let request = json!({
-        "ask": "waves", "m": size, "n": size, "k": size, "tile": [128, 256, 64], "sms": 132, "cluster": 2, "stream_k": stream_k,
+        "ask": "waves", "m": size, "n": size, "k": size, "tile": [128, 256, 64], "sms": 132, "cluster": 2,
+        "stream_k": tiles != Tiles::Whole, "narrow": tiles == Tiles::Narrow17,
     });
     serde_json::from_str(&live::answer(request.to_string().as_bytes())).expect("JSON")
 }
@@ -63,7 +72,7 @@ fn the_table_of_waves_is_what_the_figure_computes() {
     let rounded =
         |value: f64, decimals: i32| (value * 10f64.powi(decimals)).round() / 10f64.powi(decimals);
     for (i, size) in SIZES.into_iter().enumerate() {
-        let found = waves(size, false);
+        let found = waves(size, Tiles::Whole);
         let of = |name: &str| found[name].as_f64().expect("a number");
         let clusters = of("clusters");
         let rows = [
@@ -95,12 +104,12 @@ fn the_table_of_waves_is_what_the_figure_computes() {
 fn the_table_of_shares_is_what_the_figure_computes() {
     let page = page();
     for (i, size) in SIZES.into_iter().enumerate() {
-        let found = waves(size, true);
+        let found = waves(size, Tiles::Split16);
         let of = |name| int(&found, name);
         let rest = of("lastWave") * of("steps");
         let equal = rest.div_ceil(of("clusters")).max(8);
         let is_split = found["split"] == true;
-        let whole = of("tiles") + of("more") - if is_split { of("lastWave") } else { 0 };
+        let whole = of("tiles") - if is_split { of("lastWave") } else { 0 };
         let with_a_share = (0..of("clusters") as usize).filter(|&cluster| {
             work(&found, cluster)
                 .iter()
@@ -131,9 +140,9 @@ fn the_table_of_shares_is_what_the_figure_computes() {
 
 #[test]
 fn the_table_of_narrow_tiles_is_what_the_figure_computes() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../src/16_narrow_tiles.md");
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../src/17_narrow_tiles.md");
     let page = std::fs::read_to_string(path).expect("the page");
-    let found = waves(4096, true);
+    let found = waves(4096, Tiles::Narrow17);
     for (name, clusters) in [("clusters 0 to 3", 0..4), ("clusters 4 to 65", 4..66)] {
         let cells = row(&page, name);
         for cluster in clusters {
@@ -153,7 +162,7 @@ fn the_table_of_narrow_tiles_is_what_the_figure_computes() {
 #[test]
 fn the_pieces_at_8192_are_those_of_the_figure() {
     let page = page();
-    let found = waves(8192, true);
+    let found = waves(8192, Tiles::Split16);
     let whole = int(&found, "tiles") - int(&found, "lastWave");
     let table = page
         .split("| cluster, at 8192 |")

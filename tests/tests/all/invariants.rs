@@ -216,13 +216,14 @@ fn files_stay_small() {
         assert!(lines < 60, "{rung:?}: main.rs has {lines} lines of code");
         for kernel in files(&rung, ".cu") {
             // The last rungs contain everything that the previous ones introduced.
-            let last = ["13_", "14_", "15_", "16_"].iter().any(|last| {
+            let last = ["13_", "14_", "15_", "16_", "17_"].iter().any(|last| {
                 rung.file_name()
                     .is_some_and(|name| name.to_string_lossy().starts_with(last))
             });
-            // Rung 16 also says who computes what of a split tile, who adds it up, and which tiles are narrower.
+            // Rung 16 also says who computes what of a split tile, and who adds it up; 17, which tiles are narrower.
             let limit = match last {
-                true if rung.ends_with("16_stream_k") => 280,
+                true if rung.ends_with("16_stream_k") => 255,
+                true if rung.ends_with("17_narrow_tiles") => 285,
                 true => 220,
                 false => 150,
             };
@@ -406,12 +407,12 @@ fn neighboring_rungs_keep_their_shape() {
     assert_eq!(body(&without), body(&mma), "05 without its XOR is 04");
 }
 
-/// The last line of `cargo ladder diff N`. 02, 04 and 10 replace the inner loop; 16 says who computes what of a split tile, who
-/// adds it up, and which tiles are narrower.
+/// The last line of `cargo ladder diff N`. 02, 04 and 10 replace the inner loop; 16 says who computes what of a split tile, and
+/// who adds it up.
 #[test]
 fn a_rung_changes_few_lines_of_the_one_that_it_builds_on() {
     const MOST: u32 = 60;
-    const MOST_IN_16: u32 = 140;
+    const MOST_IN_16: u32 = 110;
     const NEW_INNER_LOOP: [&str; 3] = ["02_smem", "04_mma", "10_wgmma"];
     for rung in rungs().iter().skip(1) {
         let name = rung.file_name().unwrap_or_default().to_string_lossy();

@@ -156,12 +156,13 @@ fn waves_with_stream_k_and_without() {
                      k: u32,
                      tile: [u32; 3],
                      sms: u32,
-                     cluster: u32| {
+                     cluster: u32,
+                     narrow: bool| {
         let mut splits = false;
         for (side, stream_k) in [("off", false), ("on", true)] {
             let found = native.ask(
                 &json!({ "ask": "waves", "m": m, "n": n, "k": k, "tile": tile, "sms": sms,
-                "cluster": cluster, "stream_k": stream_k }),
+                "cluster": cluster, "stream_k": stream_k, "narrow": stream_k && narrow }),
             );
             splits = found["split"] == true;
             let lost = format!(
@@ -196,14 +197,14 @@ fn waves_with_stream_k_and_without() {
         splits
     };
     let tile = [128, 256, 64];
-    assert!(check(&mut page, 5120, 5120, 5120, tile, 132, 2));
+    assert!(check(&mut page, 5120, 5120, 5120, tile, 132, 2, false));
     page.click("[data-size='4096']").expect("a size");
-    assert!(!check(&mut page, 4096, 4096, 4096, tile, 132, 2));
+    assert!(!check(&mut page, 4096, 4096, 4096, tile, 132, 2, false));
     let title = page.text("[data-side=on] h3").expect("a title");
     assert!(title.contains("splits no tile"), "{title}");
     page.click("[data-size='8192']").expect("a size");
     page.click("[data-card='114']").expect("a card");
-    check(&mut page, 8192, 8192, 8192, tile, 114, 2);
+    check(&mut page, 8192, 8192, 8192, tile, 114, 2, false);
     for (name, value) in [
         ("m", "2304"),
         ("n", "2816"),
@@ -215,7 +216,7 @@ fn waves_with_stream_k_and_without() {
         page.fill(&format!("[data-interactive=waves] [name={name}]"), value)
             .expect(name);
     }
-    check(&mut page, 2304, 2816, 2048, [192, 128, 64], 114, 1);
+    check(&mut page, 2304, 2816, 2048, [192, 128, 64], 114, 1, false);
     assert!(
         fragment(&mut page)
             .starts_with("#figure=waves&m=2304&n=2816&k=2048&bm=192&bn=128&sms=114&cluster=1")
@@ -235,6 +236,12 @@ fn waves_with_stream_k_and_without() {
         .text("[data-interactive=waves] [role=alert]")
         .expect("a reason");
     assert!(alert.contains("does not fit on 4 SMs"), "{alert}");
+    no_problems(&mut page);
+    // Rung 17's page begins with narrow tiles.
+    let mut page = open(&mut chromium, &server, "17_narrow_tiles.html");
+    assert!(!check(&mut page, 4096, 4096, 4096, tile, 132, 2, true));
+    let title = page.text("[data-side=on] h3").expect("a title");
+    assert_eq!(title, "Narrow tiles");
     no_problems(&mut page);
 }
 

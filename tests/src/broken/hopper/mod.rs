@@ -1,5 +1,6 @@
-//! Mistakes in rungs 09 to 16, on Hopper: mbarriers, transaction counts, proxies, `wgmma`, clusters, persistent CTAs.
+//! Mistakes in rungs 09 to 17, on Hopper: mbarriers, transaction counts, proxies, `wgmma`, clusters, persistent CTAs.
 mod multicast;
+mod narrow_tiles;
 mod persistent;
 mod specialized;
 mod store_behind;
@@ -55,7 +56,7 @@ pub const SEVERAL_TILES_A_BLOCK: Broken = Broken {
 };
 
 /// All of them.
-pub const ALL: [&[Broken]; 7] = [
+pub const ALL: [&[Broken]; 8] = [
     tma::ALL,
     wgmma::ALL,
     specialized::ALL,
@@ -63,4 +64,5 @@ pub const ALL: [&[Broken]; 7] = [
     persistent::ALL,
     store_behind::ALL,
     stream_k::ALL,
+    narrow_tiles::ALL,
 ];

@@ -2,9 +2,6 @@
 use super::{FEW_BLOCKS, STREAM_K, THREE_CLUSTERS, TWO_CLUSTERS};
 use crate::broken::{Broken, Caught};
 
-/// 72 tiles for 66 clusters, in eight rows: the last wave gets eight more, which are narrow like all of their columns.
-const NARROW_TILES: &str = "2048x2304x128";
-
 pub(super) const ALL: &[Broken] = &[
     Broken {
         name: "adds_before_all_pieces_have_arrived",
@@ -47,8 +44,8 @@ pub(super) const ALL: &[Broken] = &[
         size: "256x1280x4096",
         edits: &[
             (
-                "multiply(acc, a, b, previous >= 0)",
-                "multiply(acc, a, b, step > 0)",
+                "previous >= 0 || k > 0)",
+                "step > 0 || k > 0)",
             ),
             THREE_CLUSTERS,
         ],
@@ -108,6 +105,33 @@ pub(super) const ALL: &[Broken] = &[
         ..STREAM_K
     },
     Broken {
+        name: "leaves_a_stage_before_all_lanes_know_their_tile",
+        size: "256x1024x512",
+        edits: &[
+            ("        __syncwarp();                                  // all lanes have read it\n", ""),
+            FEW_BLOCKS,
+        ],
+        caught: Caught::Sanitizer {
+            says: "Race reported between",
+            at: "s.tile[stage] = tile",
+        },
+        ..STREAM_K
+    },
+    Broken {
+        name: "says_the_tile_after_the_stage",
+        size: "256x1024x512",
+        edits: &[
+            ("                    s.tile[stage] = tile;              // visible to whoever waits for the stage\n", ""),
+            ("                    advance();\n                }\n            }\n", "                    s.tile[stage] = tile;\n                    advance();\n                }\n            }\n"),
+            FEW_BLOCKS,
+        ],
+        caught: Caught::Sanitizer {
+            says: "Race reported between",
+            at: "doneTile = s.tile[previous]",
+        },
+        ..STREAM_K
+    },
+    Broken {
         name: "copies_a_panel_to_the_buffer_that_tma_reads",
         size: "256x1024x512",
         edits: &[("tma_store_wait<1>();", "tma_store_wait<2>();"), FEW_BLOCKS],
@@ -115,27 +139,6 @@ pub(super) const ALL: &[Broken] = &[
             says: "Race reported between Asynchronous Read access",
             at: "stmatrix(&Cs[row * PANEL",
         },
-        ..STREAM_K
-    },
-    Broken {
-        name: "stores_a_narrow_tile_as_a_wide_one",
-        size: NARROW_TILES,
-        edits: &[("back = narrow ? BN - NARROW : 0", "back = 0")],
-        caught: Caught::ValuesAtSize,
-        ..STREAM_K
-    },
-    Broken {
-        name: "stores_the_last_panel_of_a_narrow_tile_too_far_right",
-        size: NARROW_TILES,
-        edits: &[("- (panel == PANELS - 1 ? back : 0)", "")],
-        caught: Caught::ValuesAtSize,
-        ..STREAM_K
-    },
-    Broken {
-        name: "puts_narrow_tiles_as_far_apart_as_wide_ones",
-        size: NARROW_TILES,
-        edits: &[("columns = narrow, width = NARROW", "columns = narrow")],
-        caught: Caught::ValuesAtSize,
         ..STREAM_K
     },
     Broken {

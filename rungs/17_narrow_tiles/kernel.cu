@@ -1,0 +1,353 @@
+// Rung 17, narrow tiles: if the last wave is nearly full, splitting its tiles saves too little. Some tiles then become narrower, so that
+// there are more, and every cluster has one in the last wave. The counter to watch is time at sizes whose last wave is nearly full.
+// `cargo ladder diff 17`, then `cargo run -p rung17_narrow_tiles -- profile`.
+#include "hopper.cuh"
+
+// A configuration's tile of C. The host passes it on the compiler's command line.
+#ifndef TILE_M
+#define TILE_M 128
+#define TILE_N 256
+#endif
+
+constexpr int BM = TILE_M, BN = TILE_N, BK = 64;       // the block's tile of C, and its step along K
+constexpr int WM = 64;                                 // rows of a consumer's tile of C: the M of a wgmma
+constexpr int CONSUMERS = BM / WM;                     // warpgroups that multiply
+constexpr int THREADS = 128 * (1 + CONSUMERS);         // the first warpgroup loads
+constexpr int CLUSTER = BN == 256 ? 2 : 1;             // blocks, one above the other, that share the panels of B
+constexpr int CHUNK = 8;                               // elements in 16 bytes: the unit of the swizzle
+constexpr int PANEL = 64;                              // columns in 128 bytes: the width of the swizzle
+constexpr int PANELS = BN / PANEL;
+constexpr int NARROW = BN == 256 ? 240 : BN;           // columns of a narrow tile; 16 of them leave room for one more
+constexpr bool STORE_BEHIND = PANELS > 2;              // the steps of a smaller tile are too short, so it is stored at once
+constexpr int AHEAD = 4;                               // steps that are prefetched to L2; more would delay the first
+constexpr int GROUP = 8;                               // rows of clusters that are computed together
+__device__ unsigned arrivals;                          // at the grid's barrier; 0 between launches
+
+// A and B of one K step. Every panel begins at a multiple of 1024 bytes, where the swizzle's pattern begins.
+struct Stage {
+    unsigned short A[BM * BK];                         // (BM, BK)
+    unsigned short B[PANELS][BK * PANEL];              // panels of (BK, PANEL)
+};
+
+struct Tile { int row, column; };                      // where it begins in C
+
+constexpr int STAGES = (226 * 1024 - CONSUMERS * 4 * WM * PANEL) / (int)sizeof(Stage);    // of 227 KiB, 1 KiB is for the barriers
+
+struct Shared {
+    Stage stage[STAGES];
+    unsigned short C[CONSUMERS][2][WM * PANEL];        // two panels of (WM, PANEL) for each consumer
+    Tile tile[STAGES];                                 // to which tile a stage belongs
+    unsigned long long full[STAGES], empty[STAGES];    // mbarriers
+};
+
+// What the host must know to launch this kernel: tile, threads, dynamic shared bytes, blocks per cluster, persistent
+// blocks per SM, and whether the last tiles are split.
+extern "C" __constant__ int gemm_launch[] = {BM, BN, BK, THREADS, sizeof(Shared), CLUSTER, 1, STORE_BEHIND};
+// The box that TMA copies at a time, of A, B and C: columns, rows, bytes of the swizzle.
+extern "C" __constant__ int gemm_boxes[] = {BK, BM, 128, PANEL, BK, 128, PANEL, 16, 128};
+
+static_assert(BK == PANEL, "a row of A's tile is as wide as the swizzle");
+static_assert(BM % WM == 0 && CONSUMERS <= 3 && (BN == 64 || BN == 128 || BN == 256), "hopper.cuh has a wgmma for these tiles");
+static_assert(BN / PANEL % CLUSTER == 0, "each block of a cluster loads the same number of panels of B");
+static_assert(STAGES >= PANELS, "each panel of the last tile is stored from a stage of its own");
+
+// Which tile does this block compute? GROUP rows of clusters are computed together, column by column, so that neighbors
+// share A and B in L2. The last row may be below C, where TMA reads zeros and writes nothing. Each of the last `more` rows of clusters
+// has one more tile. Its rightmost tiles, at most 16, are narrow, and are computed last.
+__device__ Tile tile_of(int number, int M, int N, int more)
+{
+    const int rows = (M + BM * CLUSTER - 1) / (BM * CLUSTER);
+    int columns = (N + BN - 1) / BN, first = 0, below = rows - more, left = 0, width = BN;
+    if (NARROW < BN && number >= below * columns) {
+        const int narrow = min(columns + 1, 16);
+        number -= below * columns, first = below, below = rows, columns += 1 - narrow;
+        if (number >= more * columns)
+            number -= more * columns, left = columns * BN, columns = narrow, width = NARROW;
+    }
+    first += number / (GROUP * columns) * GROUP;
+    const int height = min(GROUP, below - first);
+    number %= GROUP * columns;
+    return {(int)(((first + number % height) * CLUSTER + blockIdx.x % CLUSTER) * BM), left + number / height * width};
+}
+
+// What does a cluster compute? Whole tiles while there are enough for all clusters, then a share of the remaining steps.
+constexpr int MAX_SHARING = 132;                       // SMs of an H100 or H200; with more blocks, no tile is split
+__device__ float partial[STORE_BEHIND ? 2 * MAX_SHARING : 1][CONSUMERS][BN / 2][128];    // sums of a cluster's two pieces
+__device__ unsigned arrivals_at[MAX_SHARING][CONSUMERS][4];    // a split tile, by warp; 0 between launches, which do not overlap here
+
+struct Work {
+    int cluster = blockIdx.x / CLUSTER, clusters = gridDim.x / CLUSTER;
+    int more = 0, wide;                                // rows with one more column; tiles before the first narrow one
+    int steps, whole, rest, share, at, end;            // steps of a tile; unsplit tiles; steps of the others; of a share; [at, end) of mine
+    int number = cluster - clusters, from = 0, to;     // the current piece: steps [from, to) of a tile
+
+    __device__ Work(int rows, int columns, int K) : steps((K + BK - 1) / BK), to(steps)
+    {
+        // Each piece costs time, so a share has at least 8 steps. Adding up takes about 8, so splitting has to save 16. Split tiles
+        // reuse less in L2, so it also has to save a third. Otherwise idle clusters get a tile, for whole groups of rows.
+        const int tiles = rows * columns, last = tiles % clusters;
+        rest = last * steps;
+        const int equal = max(8, (rest + clusters - 1) / clusters);
+        share = STORE_BEHIND && gridDim.x <= MAX_SHARING && steps - equal >= max(16, steps / 3) ? equal : 0;
+        if (NARROW < BN && share == 0 && last > 0)
+            more = min(clusters - last, rows) / GROUP * GROUP;
+        whole = share > 0 ? tiles - last : tiles + more;
+        wide = tiles + more - more * min(columns + 1, 16);
+        at = cluster * share, end = min(at + share, rest);
+    }
+
+    __device__ bool next()
+    {
+        if ((number += clusters) < whole || !STORE_BEHIND)
+            return number < whole;
+        number = whole + at / steps, from = at % steps;
+        to = min(steps, from + end - at), at += to - from;
+        return from < to;
+    }
+
+    // Which clusters share a split tile: the first, how many have a piece, and how many of them add up: those whose share ends here.
+    struct Sharers { int first, pieces, adders; };
+
+    __device__ Sharers sharers(int tile) const
+    {
+        const int start = tile * steps, stop = start + steps, first = start / share, next = (stop + share - 1) / share;
+        return {first, next - first, (stop == rest ? next : stop / share) - first};
+    }
+};
+
+// A step. In A the next 16 columns begin 32 bytes further on, in B the next 16 rows of K 2048 bytes.
+template <int SUMS>
+__device__ void multiply(float (&acc)[SUMS], unsigned long long a, unsigned long long b, bool accumulate)
+{
+    wgmma_fence();
+    #pragma unroll
+    for (int k = 0; k < BK / 16; ++k)
+        wgmma(acc, a + (k * 32 >> 4), b + (k * 2048 >> 4), accumulate || k > 0);
+    wgmma_commit();
+}
+
+// A is (M, K), B is (K, N), C is (M, N), all row-major f16, of any size with rows that are a multiple of 16 bytes:
+// outside, TMA reads zeros and writes nothing.
+extern "C" __global__ void __launch_bounds__(THREADS, 1)
+gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, const __grid_constant__ TensorMap C,
+     int M, int N, int K)
+{
+    extern __shared__ __align__(1024) unsigned char dynamic[];
+    Shared& s = *(Shared*)dynamic;
+
+    // Where am I? Each warp has 16 of its consumer's 64 rows of C.
+    const int warpgroup = threadIdx.x / 128, thread = threadIdx.x % 128, lane = thread % 32, warp = thread / 32;
+
+    // The next grid may be scheduled on free SMs. This one waits below until the previous grid is complete.
+    launch_dependents();
+
+    // The barriers of both blocks are initialized before any thread, or TMA, uses them.
+    if (threadIdx.x == 0) {
+        for (int i = 0; i < STAGES; ++i) {
+            mbarrier_init(&s.full[i], 1);
+            mbarrier_init(&s.empty[i], CONSUMERS * 4 * CLUSTER);    // each warp arrives
+        }
+        fence_mbarrier_init();
+    }
+    if (threadIdx.x == 32)
+        for (const TensorMap* map : {&A, &B, &C})
+            prefetch_map(*map);
+    if (CLUSTER > 1)
+        cluster_barrier();
+    else
+        __syncthreads();
+
+    const int cluster = blockIdx.x / CLUSTER, rank = blockIdx.x % CLUSTER;
+    Work work((M + BM * CLUSTER - 1) / (BM * CLUSTER), (N + BN - 1) / BN, K);
+    int stage = 0, phase = 0;
+    auto advance = [&] { if (++stage == STAGES) { stage = 0; phase ^= 1; } };
+
+    if (warpgroup == 0) {
+        // Load. One thread starts all copies.
+        if (CONSUMERS > 1)
+            setmaxnreg_dec<32>();
+        if (thread == 0) {
+            // Until the previous launch ends, prefetch the first steps to L2. Blocks of a row share A: column i prefetches step i; B likewise.
+            Tile tile = tile_of(cluster, M, N, work.more);
+            if (tile.column < AHEAD * BN)
+                tma_prefetch(A, tile.column / BN * BK, tile.row);
+            for (int panel = rank; panel < PANELS && tile.row < AHEAD * BM * CLUSTER; panel += CLUSTER)
+                tma_prefetch(B, tile.column + panel * PANEL, tile.row / (BM * CLUSTER) * BK);
+            wait_for_previous_launch();                // it may have written A or B
+            while (work.next()) {
+                if (work.number != cluster) {
+                    grid_barrier(arrivals, rank, work.number, work.whole, work.clusters);
+                    tile = tile_of(work.number, M, N, work.more);
+                }
+                for (int k0 = work.from * BK; k0 < work.to * BK; k0 += BK) {
+                    mbarrier_wait(&s.empty[stage], phase ^ 1);
+                    s.tile[stage] = tile;              // visible to whoever waits for the stage
+                    mbarrier_expect(&s.full[stage], sizeof(Stage));
+                    tma_load(s.stage[stage].A, A, k0, tile.row, &s.full[stage]);
+                    for (int panel = rank; panel < PANELS; panel += CLUSTER)    // the other block loads the rest
+                        tma_multicast(s.stage[stage].B[panel], B, tile.column + panel * PANEL, k0, &s.full[stage],
+                                      (1 << CLUSTER) - 1);
+                    advance();
+                }
+            }
+            // Do not exit before the other block has arrived here for the last time: then every stage is empty.
+            for (int i = 0; i < STAGES; ++i, advance())
+                mbarrier_wait(&s.empty[stage], phase ^ 1);
+        }
+        return;
+    }
+
+    if (CONSUMERS > 1)
+        setmaxnreg_inc<CONSUMERS == 2 ? 232 : 160>();
+    // The same in all lanes; the compiler then keeps descriptors in uniform registers, where wgmma needs them.
+    const int consumer = CONSUMERS > 1 ? __shfl_sync(~0u, warpgroup - 1, 0) : 0;
+    float acc[BN / 2];
+    unsigned done[BN / 4];                             // the previous tile, in f16
+    Tile doneTile = {};
+    int back = 0;                                      // if the previous tile was narrow, columns that are stored twice
+    int panel = PANELS + 1;                            // its next panel to be copied to shared memory; the one before is to be stored
+    unsigned mine = ~0u;                               // the last tile's panels that are stored here, a bit each
+
+    // Copies a panel from registers to shared memory. The last panel of a narrow tile begins `back` columns earlier: these are stored twice.
+    auto put_panel = [&](int panel, unsigned short* Cs) {
+        #pragma unroll
+        for (int n = 0; n < PANEL / 16; ++n) {
+            const int row = warp * 16 + lane % 16, chunk = n * 2 + lane / 16, from = panel * PANEL / 4 + n * 4;
+            unsigned r[4];
+            #pragma unroll
+            for (int i = 0; i < 4; ++i)
+                r[i] = panel == PANELS - 1 && back > 0 ? done[from + i - (BN - NARROW) / 4] : done[from + i];
+            stmatrix(&Cs[row * PANEL + (chunk ^ (row & 7)) * CHUNK], r);
+        }
+    };
+
+    // Stores it from there to C. Each warp stores its own 16 rows, and waits for no other warp.
+    auto store_panel = [&](int panel, unsigned short* Cs) {
+        const int column = doneTile.column + panel * PANEL - (panel == PANELS - 1 ? back : 0);
+        fence_proxy_async();
+        __syncwarp();
+        if (lane == 0)
+            tma_store(C, column, doneTile.row + consumer * WM + warp * 16, Cs + warp * 16 * PANEL);
+    };
+
+    // Stores all panels at once, `apart` elements from each other in shared memory.
+    auto store_tile = [&](unsigned short* Cs, int apart) {
+        if (lane == 0)
+            tma_store_wait<0>();
+        named_barrier(warpgroup, 128);                 // all four warps are done with A
+        #pragma unroll
+        for (int p = 0; p < PANELS; ++p)
+            if (mine >> p & 1)
+                put_panel(p, Cs + p * apart), store_panel(p, Cs + p * apart);
+    };
+
+    // A cluster has at most two pieces. One that begins a tile is stored in its second slot.
+    auto sums = [&](int of, int first) { return &partial[(2 * of + (of == first)) * CLUSTER + rank][consumer][0][thread]; };
+
+    // Stores the sums of a piece. Each warp counts its arrival; the last increment, in add_up, wraps the count to 0.
+    auto store_piece = [&] {
+        const int tile = work.number - work.whole;
+        const auto [first, pieces, adders] = work.sharers(tile);
+        #pragma unroll
+        for (int i = 0; i < BN / 2; ++i)
+            sums(cluster, first)[i * 128] = acc[i];
+        __threadfence();
+        __syncwarp();
+        if (lane == 0)
+            atomicInc(&arrivals_at[tile * CLUSTER + rank][consumer][warp], pieces + adders - 1);
+        __syncwarp();
+    };
+
+    // Adds up this cluster's panels of the split tile in which its share ends, in the order of the pieces. The clusters whose share ends
+    // there take its panels in turn. So a cluster waits only after its last piece.
+    auto add_up = [&] {
+        const int tile = (work.end - 1) / work.steps;
+        const auto [first, pieces, adders] = work.sharers(tile);
+        unsigned& arrived = arrivals_at[tile * CLUSTER + rank][consumer][warp];
+        // Votes, so that the compiler knows that the branches are uniform.
+        while (__any_sync(~0u, *(volatile unsigned*)&arrived < pieces)) {}
+        __threadfence();
+        if (lane == 0)
+            atomicInc(&arrived, pieces + adders - 1);
+        mine = 0;
+        #pragma unroll
+        for (int p = 0; p < PANELS; ++p)
+            if (__any_sync(~0u, first + (warp * PANELS + p) % adders == cluster)) {
+                float sum[PANEL / 2] = {};
+                #pragma unroll 2
+                for (int of = first; of < first + pieces; ++of)
+                    #pragma unroll
+                    for (int i = 0; i < PANEL / 2; ++i)
+                        sum[i] += sums(of, first)[(p * PANEL / 2 + i) * 128];
+                #pragma unroll
+                for (int i = 0; i < PANEL / 4; ++i)
+                    done[p * PANEL / 4 + i] = float2_to_half2(sum[2 * i], sum[2 * i + 1]);
+                mine |= 1 << p;
+            }
+    };
+
+    while (work.next()) {
+        const bool narrow = NARROW < BN && work.number >= work.wide;
+        int previous = -1;                             // the stage whose wgmmas may still be in flight
+        #pragma unroll 1                               // a small loop stays in the instruction cache
+        for (int step = work.from; step < work.to; ++step) {
+            mbarrier_wait(&s.full[stage], phase);
+
+            // Compute. The swizzle repeats every 8 rows, 1024 bytes. The next panel of B begins BK * 128 bytes further on.
+            const unsigned long long a = descriptor(&s.stage[stage].A[consumer * WM * BK], 16, 1024);
+            const unsigned long long b = descriptor(s.stage[stage].B[0], BK * PANEL * 2, 1024);
+            if (narrow)
+                multiply((float (&)[NARROW / 2])acc, a, b, previous >= 0);    // the first 120 of 128
+            else
+                multiply(acc, a, b, previous >= 0);
+
+            // While these are in flight, those of the previous step complete, and its stage is free: both blocks may fill it.
+            wgmma_wait<1>();
+            if (lane < CLUSTER && previous >= 0)
+                mbarrier_arrive(&s.empty[previous], lane);
+            previous = stage;
+            advance();
+
+            // Meanwhile, store a panel of the previous tile, through two buffers, one of which TMA may still be reading. A panel is copied in
+            // one step and stored in the next, so that nothing waits for the copy. Not in the first step, so that the second is issued
+            // early; in the last step, all remaining panels.
+            while (STORE_BEHIND && panel <= PANELS && (step > work.from || step + 1 == work.to)) {
+                if (panel > 0)
+                    store_panel(panel - 1, s.C[consumer][(panel - 1) % 2]);
+                if (lane == 0)
+                    tma_store_wait<1>();
+                __syncwarp();
+                #pragma unroll
+                for (int p = 0; p < PANELS; ++p)
+                    if (p == panel)
+                        put_panel(p, s.C[consumer][p % 2]);
+                ++panel;
+                if (step + 1 < work.to)
+                    break;
+            }
+        }
+        doneTile = s.tile[previous], back = narrow ? BN - NARROW : 0;
+        __syncwarp();                                  // all lanes have read it
+        wgmma_wait<0>();
+        if (lane < CLUSTER)
+            mbarrier_arrive(&s.empty[previous], lane);
+        if (STORE_BEHIND && work.to - work.from < work.steps) {
+            store_piece();
+            continue;
+        }
+        #pragma unroll
+        for (int i = 0; i < BN / 4; ++i)
+            done[i] = float2_to_half2(acc[2 * i], acc[2 * i + 1]);
+        panel = 0;
+        if (!STORE_BEHIND)
+            store_tile(s.C[consumer][0], WM * PANEL);
+    }
+
+    if (STORE_BEHIND && cluster * work.share < work.end)
+        add_up();
+    // Nothing more is loaded: the last tile is stored through this consumer's rows of A, a panel in each stage.
+    if (STORE_BEHIND && (panel <= PANELS || cluster * work.share < work.end))
+        store_tile(&s.stage[0].A[consumer * WM * BK], sizeof(Stage) / 2);
+    if (lane == 0)
+        tma_store_wait<0>();
+}
