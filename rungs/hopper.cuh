@@ -1,4 +1,4 @@
-// Hopper's instructions for tiles, one function each: mbarrier, TMA, wgmma, and fences; and a barrier of the whole grid. Rungs 09 to 16 include
+// Hopper's instructions for tiles, one function each: mbarrier, TMA, wgmma, and fences; and a barrier of the whole grid. Rungs 09 and up include
 // this file. PTX ISA: "mbarrier", "Data Movement and Conversion Instructions", "Asynchronous Warpgroup Level Matrix Multiply-Accumulate
 // Instructions", "Parallel Synchronization and Communication Instructions".
 #pragma once

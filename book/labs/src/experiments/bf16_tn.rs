@@ -138,7 +138,11 @@ fn of_tile(kernel: &KernelFile<'static>, scale: Scale) -> Vec<Launch> {
                 // One tile, whose 40 steps are split between three of five clusters.
                 launches.push(launch(" split", size(136, 40, 40 * tile.bk), 5 * cluster));
                 // Eight rows of clusters with one tile each, and eight idle clusters: each row has two narrow tiles.
-                launches.push(launch(" narrow", size(1800, 248, 2 * tile.bk), 16 * cluster));
+                launches.push(launch(
+                    " narrow",
+                    size(1800, 248, 2 * tile.bk),
+                    16 * cluster,
+                ));
             }
             launches
         }

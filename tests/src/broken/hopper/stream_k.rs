@@ -43,10 +43,7 @@ pub(super) const ALL: &[Broken] = &[
         name: "continues_the_sum_of_the_piece_before",
         size: "256x1280x4096",
         edits: &[
-            (
-                "previous >= 0 || k > 0)",
-                "step > 0 || k > 0)",
-            ),
+            ("previous >= 0 || k > 0)", "step > 0 || k > 0)"),
             THREE_CLUSTERS,
         ],
         caught: Caught::ValuesAtSize,
@@ -108,7 +105,10 @@ pub(super) const ALL: &[Broken] = &[
         name: "leaves_a_stage_before_all_lanes_know_their_tile",
         size: "256x1024x512",
         edits: &[
-            ("        __syncwarp();                                  // all lanes have read it\n", ""),
+            (
+                "        __syncwarp();                                  // all lanes have read it\n",
+                "",
+            ),
             FEW_BLOCKS,
         ],
         caught: Caught::Sanitizer {
@@ -121,8 +121,14 @@ pub(super) const ALL: &[Broken] = &[
         name: "says_the_tile_after_the_stage",
         size: "256x1024x512",
         edits: &[
-            ("                    s.tile[stage] = tile;              // visible to whoever waits for the stage\n", ""),
-            ("                    advance();\n                }\n            }\n", "                    s.tile[stage] = tile;\n                    advance();\n                }\n            }\n"),
+            (
+                "                    s.tile[stage] = tile;              // visible to whoever waits for the stage\n",
+                "",
+            ),
+            (
+                "                    advance();\n                }\n            }\n",
+                "                    s.tile[stage] = tile;\n                    advance();\n                }\n            }\n",
+            ),
             FEW_BLOCKS,
         ],
         caught: Caught::Sanitizer {
