@@ -54,32 +54,56 @@ pub fn visit<T: Send>(
     states.into_iter().fold(new(), merge)
 }
 
-/// The elements of `rows` x `cols`, row-major.
+/// The elements of `rows` x `cols`, row-major, by the widest vectors that the CPU has.
 fn block(problem: &Problem, rows: &[u32], cols: &[u32]) -> Vec<Expected> {
-    let (lda, ldb) = (problem.padded.k as usize, problem.padded.n as usize);
-    // A sum for each element of a row, so that the compiler vectorizes over them; each sum is in the order of k.
-    let mut values = vec![0.0; rows.len() * cols.len()];
-    let mut squares = values.clone();
-    let mut half_b = vec![f16::ZERO; cols.len()];
-    let mut b = vec![0.0f32; cols.len()];
-    for k in 0..problem.size.k as usize {
-        let row = &problem.b[k * ldb..][..ldb];
-        for (b, col) in half_b.iter_mut().zip(cols) {
-            *b = row[*col as usize];
-        }
-        half_b.convert_to_f32_slice(&mut b);
-        let sums = values.chunks_exact_mut(cols.len());
-        let sums = sums.zip(squares.chunks_exact_mut(cols.len()));
-        for (row, (values, squares)) in rows.iter().zip(sums) {
-            let a = f64::from(problem.a[*row as usize * lda + k].to_f32_const());
-            for ((value, square), b) in values.iter_mut().zip(squares).zip(&b) {
-                let product = a * f64::from(*b);
-                *value += product;
-                *square += product * product;
+    pulp::Arch::new().dispatch(Block {
+        problem,
+        rows,
+        cols,
+    })
+}
+
+struct Block<'a> {
+    problem: &'a Problem,
+    rows: &'a [u32],
+    cols: &'a [u32],
+}
+
+impl pulp::WithSimd for Block<'_> {
+    type Output = Vec<Expected>;
+
+    #[inline(always)]
+    fn with_simd<S: pulp::Simd>(self, _: S) -> Vec<Expected> {
+        let Self {
+            problem,
+            rows,
+            cols,
+        } = self;
+        let (lda, ldb) = (problem.padded.k as usize, problem.padded.n as usize);
+        // A sum for each element of a row, so that the compiler vectorizes over them; each sum is in the order of k.
+        let mut values = vec![0.0; rows.len() * cols.len()];
+        let mut squares = values.clone();
+        let mut half_b = vec![f16::ZERO; cols.len()];
+        let mut b = vec![0.0f32; cols.len()];
+        for k in 0..problem.size.k as usize {
+            let row = &problem.b[k * ldb..][..ldb];
+            for (b, col) in half_b.iter_mut().zip(cols) {
+                *b = row[*col as usize];
+            }
+            half_b.convert_to_f32_slice(&mut b);
+            let sums = values.chunks_exact_mut(cols.len());
+            let sums = sums.zip(squares.chunks_exact_mut(cols.len()));
+            for (row, (values, squares)) in rows.iter().zip(sums) {
+                let a = f64::from(problem.a[*row as usize * lda + k].to_f32_const());
+                for ((value, square), b) in values.iter_mut().zip(squares).zip(&b) {
+                    let product = a * f64::from(*b);
+                    *value += product;
+                    *square += product * product;
+                }
             }
         }
+        let sums = values.into_iter().zip(squares);
+        sums.map(|(value, squares)| Expected { value, squares })
+            .collect()
     }
-    let sums = values.into_iter().zip(squares);
-    sums.map(|(value, squares)| Expected { value, squares })
-        .collect()
 }

@@ -22,12 +22,16 @@ impl Warp {
                     self.set(d, lane, f(sources.map(|source| self.get(source, lane))));
                 }
             }
-            ColdOp::Lop3(table, regs) => map3(&mut self.b32, regs, mask, |x, y, z| {
-                (0..8).filter(|i| table >> i & 1 == 1).fold(0, |result, i| {
-                    let pick = |v: u32, bit: u32| if i >> bit & 1 == 1 { v } else { !v };
-                    result | pick(x, 2) & pick(y, 1) & pick(z, 0)
-                })
-            }),
+            ColdOp::Lop3(table, regs) => {
+                let rows: [u32; 8] =
+                    std::array::from_fn(|i| 0u32.wrapping_sub(u32::from(table >> i & 1)));
+                map3(&mut self.b32, regs, mask, |x, y, z| {
+                    rows.iter().zip(0..).fold(0, |result, (row, i)| {
+                        let pick = |v: u32, bit: u32| if i >> bit & 1 == 1 { v } else { !v };
+                        result | row & pick(x, 2) & pick(y, 1) & pick(z, 0)
+                    })
+                });
+            }
             ColdOp::Pack(bits, d, ref parts) => {
                 for lane in lanes(mask) {
                     let value = parts.iter().rev().fold(0, |value, &part| {

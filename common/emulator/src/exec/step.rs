@@ -25,9 +25,21 @@ pub(super) enum Stop {
 pub(super) fn run(warp: &mut Warp, cx: &mut Execution<'_>, budget: u64) -> Stop {
     let arch = cx.machine.arch;
     if cx.machine.options.sanitize {
-        arch.dispatch(Interpreter::<true> { warp, cx, budget })
+        on(arch, Interpreter::<true> { warp, cx, budget })
     } else {
-        arch.dispatch(Interpreter::<false> { warp, cx, budget })
+        on(arch, Interpreter::<false> { warp, cx, budget })
+    }
+}
+
+/// Without a copy for AVX-512, which would not be faster; a CPU that has it has AVX2, too.
+#[cfg(not(target_family = "wasm"))]
+fn on<O: pulp::WithSimd<Output = Stop>>(arch: pulp::Arch, op: O) -> Stop {
+    match arch {
+        #[cfg(target_arch = "x86_64")]
+        pulp::Arch::V4(v4) => pulp::Simd::vectorize(*v4, op),
+        #[cfg(target_arch = "x86_64")]
+        pulp::Arch::V3(v3) => pulp::Simd::vectorize(v3, op),
+        _ => op.with_simd(pulp::Scalar),
     }
 }
 

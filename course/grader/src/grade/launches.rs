@@ -12,7 +12,8 @@ use super::{Complaint, LaunchOutcome};
 /// The kernel, compiled for each tile of the rubric.
 pub type Trials = BTreeMap<usize, Trial>;
 
-/// The launches of a part, in order, up to the first one that failed, and why it failed.
+/// The launches of a part, in order, up to the first one that failed, and why it failed, or the first hidden one whose result is
+/// wrong: the points for hidden sizes are then lost, and so are those that count only if every result is right.
 pub struct LaunchResults<'a> {
     pub rubric: &'a Rubric,
     pub part: &'a Part,
@@ -65,8 +66,12 @@ impl<'a> LaunchResults<'a> {
             match launched {
                 Ok(launched) => {
                     let told = !launched.run.factors.is_empty();
+                    let is_decided = !launch.is_public() && !launched.verification.ok();
                     all.coverage.push(told.then(|| labels::coverage(&launched)));
                     all.done.push((launch, launched));
+                    if is_decided {
+                        break;
+                    }
                 }
                 Err(error) => {
                     all.stopped = Some((launch, error));
@@ -127,6 +132,11 @@ impl<'a> LaunchResults<'a> {
         found
             .and_then(|(_, coverage)| *coverage)
             .unwrap_or_default()
+    }
+
+    /// Whether a wrong result at a hidden size made the launches after it unnecessary.
+    pub fn is_cut_short(&self) -> bool {
+        self.stopped.is_none() && self.done.len() < self.planned.len()
     }
 
     /// Whether C is right at every size.

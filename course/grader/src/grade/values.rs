@@ -46,6 +46,9 @@ pub fn judge<'a>(all: &LaunchResults<'a>, faults: &Judged<'a>) -> (Vec<Line>, Ju
             });
             not_launched(all, launch, error, &mut judged);
         }
+        if let Some((launch, _)) = wrong.first().filter(|_| !public && all.is_cut_short()) {
+            why.push(format!("{}: no launch after it", all.label(launch)));
+        }
         let is_first = judged.complaints.is_empty();
         if let Some((launch, one)) = wrong.first().filter(|_| is_first) {
             wrong_values(all, launch, one, faults, &mut judged);

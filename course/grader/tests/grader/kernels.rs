@@ -309,6 +309,26 @@ fn hidden_launches_are_not_revealed() {
     }
 }
 
+/// The points that later launches could give are lost.
+#[test]
+fn no_launch_follows_a_wrong_hidden_one() {
+    if !has_nvrtc() {
+        return;
+    }
+    let all = Mutations::of(&swizzle()).mutation;
+    let is_it = |one: &&Mutation| one.name == "right_for_the_public_seed_only";
+    let one = all.iter().find(is_it).expect("such a cheat");
+    let grader = grader(&swizzle(), Some(SECRET));
+    let grade = graded(&grader, &swizzle(), &one.text(&swizzle()));
+    let right: Vec<_> = grade.launches().iter().map(|one| one.right).collect();
+    let mut from_wrong = right.iter().skip_while(|right| **right == Some(true));
+    assert_eq!(from_wrong.next(), Some(&Some(false)), "{right:?}");
+    assert!(from_wrong.clone().count() > 1, "{right:?}");
+    assert!(from_wrong.all(Option::is_none), "{right:?}");
+    let text = grade.text("book");
+    assert!(text.contains(": no launch after it"), "{text}");
+}
+
 #[test]
 fn lines_where_warps_of_a_deadlock_wait_are_shown() {
     if !has_nvrtc() {
