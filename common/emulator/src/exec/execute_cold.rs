@@ -7,6 +7,9 @@ use crate::Space;
 use crate::finding::FindingKind;
 use crate::op::{ColdOp, Reg};
 
+/// What the clocks begin with in schedule 1: odd, and larger than any time that a kernel would wait for.
+const BEGIN: u64 = 0x4f1b_bcdc_bfa5_3e0b;
+
 impl Warp {
     #[inline(never)]
     pub(super) fn execute_cold(
@@ -65,7 +68,12 @@ impl Warp {
             ColdOp::ActiveMask { d } => {
                 lanes(mask).for_each(|lane| self.b32[d as usize].0[lane] = mask)
             }
-            ColdOp::Clock { d } => lanes(mask).for_each(|lane| self.set(d, lane, self.clock)),
+            ColdOp::Clock { d } => {
+                // Another time in each schedule: `sanitize` sees what a kernel does at both.
+                let begin = cx.machine.options.schedule.wrapping_mul(BEGIN);
+                let now = self.clock.wrapping_add(begin);
+                lanes(mask).for_each(|lane| self.set(d, lane, now));
+            }
             ColdOp::FrameBase { d } => {
                 lanes(mask).for_each(|lane| self.b32[d as usize].0[lane] = self.calls.base(lane));
             }

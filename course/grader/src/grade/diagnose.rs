@@ -16,6 +16,7 @@ use crate::submission;
 
 /// The broken kernel in the assignment's folder. Students change `kernel.cu`, which starts as a copy of it.
 pub const BROKEN: &str = "broken.cu";
+const KERNEL: &str = "kernel.cu";
 
 /// Keys of a student's diagnosis.
 const KEYS: [&str; 3] = ["size", "line", "cause"];
@@ -39,6 +40,8 @@ pub struct Bug {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Known {
+    /// The whole text of the broken kernel.
+    text: String,
     cause: String,
     /// Lines of the broken kernel that fix it if only they are changed.
     lines: Vec<String>,
@@ -95,6 +98,13 @@ pub fn judge(
     };
     let refused =
         |why: String| items([(false, why), (false, String::new()), (false, String::new())]);
+    if sealed(&rubric.name, "text", &bug.text) != bug.known.text {
+        let folder = &rubric.name;
+        return Ok(refused(format!(
+            "{BROKEN} of the assignment has been changed, so its lines and its bug are others: restore it, such as by \
+             `git checkout -- course/assignments/{folder}/{BROKEN}`, and change {KERNEL}"
+        )));
+    }
     let Some(text) = diagnosis else {
         let why = "there is no diagnosis.toml beside the kernel: README.md shows its form";
         return Ok(refused(why.into()));
