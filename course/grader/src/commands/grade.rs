@@ -197,6 +197,7 @@ pub fn process(request: &Request) -> io::Result<process::Command> {
 /// Grades all folders; writes `grades.csv`, a `grade.json` beside each submission and, if kernels are similar,
 /// `similar.csv`.
 fn class(arguments: &Arguments, class: &Class) -> Result<bool> {
+    class.ensure_writable()?;
     let mut graded = grade_all(arguments, class);
     let csv = graded.keep()?;
     anstream::print!("{}", harmless(&graded.table()));

@@ -16,7 +16,6 @@ use crate::submission;
 
 /// The broken kernel in the assignment's folder. Students change `kernel.cu`, which starts as a copy of it.
 pub const BROKEN: &str = "broken.cu";
-const KERNEL: &str = "kernel.cu";
 
 /// Keys of a student's diagnosis.
 const KEYS: [&str; 3] = ["size", "line", "cause"];
@@ -55,7 +54,10 @@ impl Bug {
     pub fn read(&mut self, folder: &Path, assignment: &str) -> Result<()> {
         let path = folder.join(BROKEN);
         let text = std::fs::read_to_string(&path);
-        let text = text.with_context(|| format!("cannot read {}", path.display()))?;
+        let text = text.with_context(|| {
+            let path = path.display();
+            format!("cannot read {path}, the kernel with the bug: restore it, such as by `git checkout -- {path}`")
+        })?;
         self.text = text.replace("\r\n", "\n");
         let mut all: BTreeMap<String, Known> = toml::from_str(KNOWN)?;
         let none = || format!("bugs.toml of the grader does not know the bug of {assignment}");
@@ -102,7 +104,7 @@ pub fn judge(
         let folder = &rubric.name;
         return Ok(refused(format!(
             "{BROKEN} of the assignment has been changed, so its lines and its bug are others: restore it, such as by \
-             `git checkout -- course/assignments/{folder}/{BROKEN}`, and change {KERNEL}"
+             `git checkout -- course/assignments/{folder}/{BROKEN}`, and change your own kernel"
         )));
     }
     let Some(text) = diagnosis else {

@@ -56,14 +56,17 @@ pub fn judge<'a>(all: &LaunchResults<'a>) -> Judged<'a> {
         let instruction = trial.instructions().get(location.instruction);
         instruction.map(|instruction| &instruction.kind)
     };
+    // There are no counters of a launch that a fault has ended, so what it has not executed is unknown.
+    let has_ended = findings.iter().any(|finding| finding.is_fatal());
     let complaint = |finding: &Finding| {
         let mut what = format!("{}: {finding}", all.label(launch));
         what += &in_the_kernel(all, launch, one, finding);
-        if is_unfinished(finding, &kind_of) {
+        if !has_ended && is_unfinished(finding, &kind_of) {
             let groups = groups::of(trial.instructions(), one);
             what += &groups.map_or(String::new(), |groups| format!("\n  {groups}"));
         }
-        if is_unfinished_bulk(finding, &kind_of)
+        if !has_ended
+            && is_unfinished_bulk(finding, &kind_of)
             && let Some(why) = groups::of_bulk(trial.instructions(), &one.run.counters)
         {
             what += &format!("\n  {why}");
