@@ -7,8 +7,14 @@ use crate::Space;
 use crate::finding::FindingKind;
 use crate::op::{ColdOp, Reg};
 
-/// What the clocks begin with in schedule 1: odd, and larger than any time that a kernel would wait for.
-const BEGIN: u64 = 0x4f1b_bcdc_bfa5_3e0b;
+/// What the clocks begin with: another time in each schedule, so that `sanitize` sees what a kernel does at several. It is odd, larger than
+/// any time that a kernel would wait for, and positive as a signed number, too.
+fn begin(schedule: u64) -> u64 {
+    match schedule {
+        0 => 0,
+        _ => schedule.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 2 | 1,
+    }
+}
 
 impl Warp {
     #[inline(never)]
@@ -69,9 +75,7 @@ impl Warp {
                 lanes(mask).for_each(|lane| self.b32[d as usize].0[lane] = mask)
             }
             ColdOp::Clock { d } => {
-                // Another time in each schedule: `sanitize` sees what a kernel does at both.
-                let begin = cx.machine.options.schedule.wrapping_mul(BEGIN);
-                let now = self.clock.wrapping_add(begin);
+                let now = begin(cx.machine.options.schedule) + self.clock;
                 lanes(mask).for_each(|lane| self.set(d, lane, now));
             }
             ColdOp::FrameBase { d } => {

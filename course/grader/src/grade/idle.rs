@@ -7,7 +7,6 @@ use super::budget::{Budget, unit};
 use super::launches::LaunchResults;
 use super::plan::PlannedLaunch;
 use super::quote;
-use super::rubric::AssignmentKind;
 
 /// What is said if the instructions that C depends on have less than the budget's least amount of its effect, and the launch.
 pub fn missed<'a>(budget: &Budget, all: &LaunchResults<'a>) -> Option<(&'a PlannedLaunch, String)> {
@@ -41,14 +40,17 @@ pub fn missed<'a>(budget: &Budget, all: &LaunchResults<'a>) -> Option<(&'a Plann
     Some((launch, what))
 }
 
-/// Of the public launches, the one with the most steps along K, in which every stage of a pipeline is used; for a
-/// transposition, the first.
+/// Of the public launches with a tile that is not padded, the one with the most steps along K, in which every stage of a pipeline is
+/// used: what is stored there for show in a padded tile might be the zeros that every kernel stores.
 fn most_steps<'a, 'b>(all: &'b LaunchResults<'a>) -> Option<(&'a PlannedLaunch, &'b Launched)> {
-    let is_gemm = all.rubric.task == AssignmentKind::Gemm;
-    let public = all.done.iter().filter(|(launch, _)| launch.is_public());
-    let of = public.min_by_key(|(launch, _)| {
+    let is_whole = |launch: &PlannedLaunch| {
+        let (size, tile) = (launch.on.size, all.rubric.tile[launch.tile]);
+        launch.is_public() && size.m >= tile.m && size.n >= tile.n
+    };
+    let whole = all.done.iter().filter(|(launch, _)| is_whole(launch));
+    let of = whole.min_by_key(|(launch, _)| {
         let [rows, columns, steps] = launch.tiles(all.rubric);
-        (is_gemm.then_some(u64::MAX - steps), rows * columns)
+        (u64::MAX - steps, rows * columns)
     });
     of.map(|(launch, one)| (*launch, one))
 }
