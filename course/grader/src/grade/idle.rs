@@ -1,26 +1,47 @@
 //! Loads and stores of shared memory that C does not depend on: a kernel that makes them for show could do without shared
 //! memory. An instruction is idle if C is still right once it is removed from the PTX.
 use emulator::Instruction;
-use harness::{Launched, Source, Trial};
+use harness::{Launched, Size, Source, Trial, TrialLaunch};
 
 use super::budget::{Budget, unit};
 use super::launches::LaunchResults;
 use super::plan::PlannedLaunch;
 use super::quote;
 
-/// What is said if the instructions that C depends on have less than the budget's least amount of its effect, and the launch.
+/// Steps along K of the launch that is repeated: every stage of a pipeline is used.
+const STEPS: u32 = 5;
+
+/// What is said if the instructions that C depends on have less than the budget's least amount of its effect, and a launch with the
+/// same tile.
 pub fn missed<'a>(budget: &Budget, all: &LaunchResults<'a>) -> Option<(&'a PlannedLaunch, String)> {
     let least = budget.at_least.filter(|_| budget.of.is_shared())?;
-    let (launch, one) = most_steps(all)?;
+    let (launch, _) = all.done.iter().find(|(launch, _)| launch.is_public())?;
     let trial = all.trial(launch);
-    let idle: Vec<_> = amounts(budget, trial, one)
+    // A whole tile: in a padded one, an instruction may store nothing but zeros, and C is right without them.
+    let tile = all.rubric.tile[launch.tile];
+    let one_tile = PlannedLaunch {
+        on: TrialLaunch {
+            size: Size {
+                m: tile.m,
+                n: tile.n,
+                k: tile.k * STEPS,
+            },
+            ..launch.on
+        },
+        ..(*launch).clone()
+    };
+    let done = trial.launch_unsanitized(&one_tile.on).ok();
+    let done = done.filter(|one| one.verification.ok())?;
+    let idle: Vec<_> = amounts(budget, trial, &done)
         .filter(|(amount, _)| *amount > 0.0)
-        .filter(|(_, index)| is_idle(all, launch, *index))
+        .filter(|(_, index)| is_idle(all, &one_tile, *index))
         .collect();
-    let total: f64 = amounts(budget, trial, one).map(|(amount, _)| amount).sum();
+    let total: f64 = amounts(budget, trial, &done)
+        .map(|(amount, _)| amount)
+        .sum();
     let without: f64 = idle.iter().map(|(amount, _)| amount).sum();
-    let unit = unit(budget.per, all, launch);
-    if total - without >= least * unit * 0.999_999 {
+    let least = least * unit(budget.per, all, &one_tile);
+    if total - without >= least * 0.999_999 {
         return None;
     }
     let whole = |number: f64| harness::thousands(number.round() as u64);
@@ -29,30 +50,16 @@ pub fn missed<'a>(budget: &Budget, all: &LaunchResults<'a>) -> Option<(&'a Plann
     let quoted = quote::line(trial.source(), instruction);
     let quoted = quoted.map_or(String::new(), |quoted| format!(" in {quoted}"));
     let what = format!(
-        "{} of the {} {} change nothing: {} is right without them, and at least {} are needed\n  such as {}{quoted}",
+        "{} of the {} {} {} change nothing: {} is right without them, and at least {} are needed\n  such as {}{quoted}",
         whole(without),
         whole(total),
         budget.of.words(),
+        one_tile.label(all.rubric),
         all.rubric.task.output(),
-        whole(least * unit),
+        whole(least),
         instruction.opcode,
     );
     Some((launch, what))
-}
-
-/// Of the public launches with a tile that is not padded, the one with the most steps along K, in which every stage of a pipeline is
-/// used: what is stored there for show in a padded tile might be the zeros that every kernel stores.
-fn most_steps<'a, 'b>(all: &'b LaunchResults<'a>) -> Option<(&'a PlannedLaunch, &'b Launched)> {
-    let is_whole = |launch: &PlannedLaunch| {
-        let (size, tile) = (launch.on.size, all.rubric.tile[launch.tile]);
-        launch.is_public() && size.m >= tile.m && size.n >= tile.n
-    };
-    let whole = all.done.iter().filter(|(launch, _)| is_whole(launch));
-    let of = whole.min_by_key(|(launch, _)| {
-        let [rows, columns, steps] = launch.tiles(all.rubric);
-        (u64::MAX - steps, rows * columns)
-    });
-    of.map(|(launch, one)| (*launch, one))
 }
 
 /// Each instruction's share of the budget's effect, and its number.
