@@ -102,9 +102,11 @@ pub fn of(trial: &Trial, size: Size, on: &TrialLaunch) -> Option<Cause> {
             ANOTHER_K,
         ));
     }
-    // Neither: its address is that of another row and another column, as after a step of the wrong length.
+    // Neither, and what A is multiplied with is 0: B's address is that of another row and another column, as after a step of the
+    // wrong length.
     let is_elsewhere = |found: &&Found| matches!(found.is, What::Element(Element::B(..)));
     if of_another_k.is_none()
+        && most(&of_a, is_nothing).is_some()
         && let Some(found) = most(&of_b, is_elsewhere)
         && let What::Element(Element::B(k, other)) = found.is
     {
