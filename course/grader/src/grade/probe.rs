@@ -116,7 +116,7 @@ pub fn of(trial: &Trial, size: Size, on: &TrialLaunch) -> Option<Cause> {
             &format!(
                 "has the product of A[{row}][{row}] and B[{k}][{other}], where B[{row}][{column}] should be the factor"
             ),
-            "how many elements is it from one row of B to the next, and how far does the address go on with each k and each step?",
+            "is each operand where the product expects it, how many elements is it from one row of B to the next, and how far does the address go on with each k and each step?",
         ));
     }
     let found = of_another_k.or_else(|| most(&of_a, is_nothing));
