@@ -48,7 +48,8 @@ pub fn record(root: &Path, assignment: &Path, file: &Path, grade: &Grade) -> Res
         evidence: grade.evidence().clone(),
     };
     let path = place(root, assignment);
-    fs::create_dir_all(root.join(FOLDER))?;
+    let folder = root.join(FOLDER);
+    fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
     let text = serde_json::to_string_pretty(&record)? + "\n";
     fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))
 }

@@ -56,6 +56,11 @@ pub fn read(path: &Path) -> Result<String> {
 /// The file of this name beside a kernel, if it exists.
 pub fn beside(kernel: &Path, name: &str) -> Result<Option<String>> {
     let path = kernel.with_file_name(name);
+    ensure!(
+        !path.is_dir(),
+        "{} is a folder, and the kernel's {name} is read from there: rename the folder",
+        shown(&path)
+    );
     let is_there = path.symlink_metadata().is_ok();
     is_there.then(|| read(&path)).transpose()
 }
@@ -236,6 +241,9 @@ mod tests {
         }
         assert_eq!(cell("ada"), "ada");
         assert_eq!(plain_name(Path::new("my\"kernel;.cu")), "my_kernel_.cu");
+        fs::create_dir(folder.path().join(DIAGNOSIS)).expect("a folder");
+        let error = beside(&file, DIAGNOSIS).expect_err("a folder");
+        assert!(error.to_string().contains("rename the folder"), "{error}");
         let absent = folder.path().join("a\n=b\u{202e}\x1b.cu");
         let why = format!("{:#}", read(&absent).expect_err("no file"));
         assert!(

@@ -7,6 +7,15 @@ use crate::Space;
 use crate::finding::FindingKind;
 use crate::op::{ColdOp, Reg};
 
+/// What the clocks begin with: another time in each schedule, so that `sanitize` sees what a kernel does at several. It is odd, larger than
+/// any time that a kernel would wait for, and positive as a signed number, too.
+fn begin(schedule: u64) -> u64 {
+    match schedule {
+        0 => 0,
+        _ => schedule.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 2 | 1,
+    }
+}
+
 impl Warp {
     #[inline(never)]
     pub(super) fn execute_cold(
@@ -69,7 +78,10 @@ impl Warp {
             ColdOp::ActiveMask { d } => {
                 lanes(mask).for_each(|lane| self.b32[d as usize].0[lane] = mask)
             }
-            ColdOp::Clock { d } => lanes(mask).for_each(|lane| self.set(d, lane, self.clock)),
+            ColdOp::Clock { d } => {
+                let now = begin(cx.machine.options.schedule) + self.clock;
+                lanes(mask).for_each(|lane| self.set(d, lane, now));
+            }
             ColdOp::FrameBase { d } => {
                 lanes(mask).for_each(|lane| self.b32[d as usize].0[lane] = self.calls.base(lane));
             }

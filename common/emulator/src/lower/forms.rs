@@ -33,10 +33,11 @@ pub(super) fn check(instr: &Instr) -> Result<()> {
     if forms.iter().any(|form| form.fits(&suffixes)) {
         return Ok(());
     }
-    let nearest = forms.iter().map(|form| form.nearest(&suffixes));
+    let names: Vec<&str> = forms.iter().flat_map(|form| &form.name).copied().collect();
+    let nearest = forms.iter().map(|form| form.nearest(&suffixes, &names));
     let nearest = nearest.min_by_key(|(cost, _)| *cost);
     let words = nearest.map_or(Vec::new(), |(_, words)| words);
-    let nearest = [&[opcode.as_str()][..], &words].concat().join(".");
+    let nearest = [&[opcode.clone()][..], &words].concat().join(".");
     let what = format!("fits no form of `{opcode}`; did you mean `{nearest}`?");
     Err(instr.wrong(what))
 }
@@ -54,46 +55,86 @@ impl Form {
         all && left.iter().all(|one| one.optional)
     }
 
-    /// What these suffixes may have been meant to be: how different that is, and the words.
-    fn nearest(&self, suffixes: &[&str]) -> (usize, Vec<&'static str>) {
+    /// What these suffixes may have been meant to be: how different that is, and the words. A missing modifier costs little, one of
+    /// another form's `names` the most: whoever writes `red.async` means no other form of `red`.
+    fn nearest(&self, suffixes: &[&str], names: &[&str]) -> (usize, Vec<String>) {
         let mut left = suffixes.to_vec();
-        let mut cost = 0;
-        // Words that are there come first, so that no other word is taken for them.
         let name = self.name.iter().map(std::slice::from_ref);
         let wanted = name.map(|part| (false, part));
         let modifiers = self.modifiers.iter();
         let wanted = wanted.chain(modifiers.map(|one| (one.optional, &one.words[..])));
+        // Words that are there come first, so that no other word is taken for them.
         let mut chosen: Vec<_> = wanted
             .map(|(optional, words)| {
                 let at = left.iter().position(|suffix| words.contains(suffix));
-                let suffix = at.map(|at| left.remove(at));
-                let exact = words.iter().find(|word| suffix == Some(**word));
-                (optional, words, exact.copied())
+                (optional, words, at.map(|at| left.remove(at).to_owned()))
             })
             .collect();
-        for (optional, words, chosen) in chosen.iter_mut().filter(|one| one.2.is_none()) {
-            let pairs = left.iter().flat_map(|&suffix| {
-                let words = words.iter();
-                words.map(move |&word| (alike(suffix, word), suffix, word))
+        let mut cost = 0;
+        // Then those that are most like a word.
+        loop {
+            let open = chosen.iter().enumerate().filter(|(_, one)| one.2.is_none());
+            let pairs = open.flat_map(|(place, (optional, words, _))| {
+                let with = |at: usize, suffix: &&str| {
+                    let words = words
+                        .iter()
+                        .map(|word| (alike(suffix, word), place, at, *word));
+                    let enough = |of: usize| of > 0 && (!*optional || 2 * of >= suffix.len());
+                    words.filter(|(of, ..)| enough(*of)).collect::<Vec<_>>()
+                };
+                let each = left.iter().enumerate();
+                each.flat_map(|(at, suffix)| with(at, suffix))
+                    .collect::<Vec<_>>()
             });
-            let enough = |of: usize, suffix: &str| of > 0 && (!*optional || 2 * of >= suffix.len());
-            let pairs = pairs.filter(|&(of, suffix, _)| enough(of, suffix));
-            match pairs.rev().max_by_key(|&(of, ..)| of) {
-                Some((of, suffix, word)) => {
-                    let at = left.iter().position(|one| *one == suffix);
-                    at.map(|at| left.remove(at));
-                    cost += 4 - of.min(3);
-                    *chosen = Some(word);
-                }
-                None if !*optional => {
-                    cost += 4;
-                    *chosen = words.first().copied();
-                }
-                None => {}
+            let Some((of, place, at, word)) = pairs.rev().max_by_key(|(of, ..)| *of) else {
+                break;
+            };
+            let suffix = left.remove(at);
+            cost += 2 * (suffix.len() - of) + (word.len() - of);
+            chosen[place].2 = Some(word.to_owned());
+        }
+        for (place, (optional, words, chosen)) in chosen.iter_mut().enumerate() {
+            if !*optional && chosen.is_none() {
+                let is_name = place < self.name.len();
+                cost += if is_name { SUPERFLUOUS } else { MISSING };
+                *chosen = Some(any_of(words));
             }
         }
-        let words = chosen.into_iter().filter_map(|(.., word)| word);
-        (cost + 4 * left.len(), words.collect())
+        let is_another = |suffix: &&&str| names.contains(suffix);
+        cost += ANOTHER_FORM * left.iter().filter(is_another).count();
+        // `commit.group` has the parts of `commit_group`.
+        let is_part = |suffix: &str| {
+            chosen
+                .iter()
+                .flat_map(|one| &one.2)
+                .any(|word| word.contains(suffix))
+        };
+        let dropped = left.iter().map(|suffix| {
+            if is_part(suffix) {
+                1
+            } else {
+                SUPERFLUOUS + suffix.len()
+            }
+        });
+        cost += dropped.sum::<usize>();
+        (
+            cost,
+            chosen.into_iter().filter_map(|(.., word)| word).collect(),
+        )
+    }
+}
+
+/// What a missing modifier costs in [`Form::nearest`], a missing part of the name, or, beside its letters, a modifier too many; and
+/// one that names another form.
+const MISSING: usize = 3;
+const SUPERFLUOUS: usize = 6;
+const ANOTHER_FORM: usize = 20;
+
+/// The words that a modifier may be, if they are few.
+fn any_of(words: &[&str]) -> String {
+    match words {
+        [_, _, ..] if words.len() <= 4 => format!("{{{}}}", words.join("|")),
+        _ => words.first().copied().unwrap_or_default().to_owned(),
     }
 }
 

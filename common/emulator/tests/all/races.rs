@@ -67,6 +67,20 @@ fn with_the_barrier_it_is_fine() {
     assert!(races("st.shared.u32 [%r1], %tid;\nbar.sync 0;\nld.shared.u32 %r3, [%r2];").is_empty());
 }
 
+/// The emulator's clocks begin at 0, and a GPU's have long been running.
+#[test]
+fn a_barrier_that_is_skipped_at_later_times_is_missing() {
+    let text = "mov.u32 %r5, %clock;
+        setp.lt.u32 %p1, %r5, 1000;
+        st.shared.u32 [%r1], %tid;
+        @%p1 bar.sync 0;
+        ld.shared.u32 %r3, [%r2];
+        st.global.u32 [%at], %r3;";
+    let found = run(text, 0).findings;
+    let is_race = |finding: &emulator::Finding| matches!(finding.kind, FindingKind::Race(_));
+    assert!(found.iter().any(is_race), "{found:?}");
+}
+
 #[test]
 fn a_barrier_is_missing_at_the_end_of_a_loop() {
     // Write, barrier, read; the next round writes while others still read.

@@ -78,7 +78,10 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
     let submission = arguments.submission.as_deref().unwrap_or(Path::new(""));
     let student = arguments.student.as_deref().unwrap_or_default();
     let grade = grader.grade(submission, student)?;
-    keep(arguments, submission, &grade);
+    if let Err(why) = keep(arguments, submission, &grade) {
+        let why = harmless(&format!("{why:#}"));
+        anstream::eprintln!("`cargo ladder course` will not know of this grade: {why}");
+    }
     let text = match arguments.json {
         true => grade.json(&arguments.book)?,
         false => grade.text(&arguments.book),
@@ -129,7 +132,8 @@ pub fn report_run(arguments: &Arguments) -> Result<bool> {
     let public = public.map(|grade| RunReport::of(&grade, Stage::Public, &arguments.book));
     public.iter().try_for_each(say)?;
     let grade = grader.grade(submission, student)?;
-    keep(arguments, submission, &grade);
+    // The screen has no place for what went wrong.
+    let _ = keep(arguments, submission, &grade);
     let all = RunReport::of(&grade, Stage::All, &arguments.book);
     say(&match &public {
         Some(public) => all.explained_by(public),
@@ -139,10 +143,11 @@ pub fn report_run(arguments: &Arguments) -> Result<bool> {
 }
 
 /// Records a student's own grading for `cargo ladder course`. The grade does not depend on whether that succeeds.
-fn keep(arguments: &Arguments, file: &Path, grade: &Grade) {
+fn keep(arguments: &Arguments, file: &Path, grade: &Grade) -> Result<()> {
     let is_students = arguments.secret.is_none() && !arguments.json && arguments.tile == 1;
-    if let (true, Some(root)) = (is_students, rungs::root()) {
-        let _ = progress::record(&root, &arguments.assignment, file, grade);
+    match rungs::root() {
+        Some(root) if is_students => progress::record(&root, &arguments.assignment, file, grade),
+        _ => Ok(()),
     }
 }
 
@@ -197,6 +202,7 @@ pub fn process(request: &Request) -> io::Result<process::Command> {
 /// Grades all folders; writes `grades.csv`, a `grade.json` beside each submission and, if kernels are similar,
 /// `similar.csv`.
 fn class(arguments: &Arguments, class: &Class) -> Result<bool> {
+    class.ensure_writable()?;
     let mut graded = grade_all(arguments, class);
     let csv = graded.keep()?;
     anstream::print!("{}", harmless(&graded.table()));

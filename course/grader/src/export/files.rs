@@ -26,7 +26,11 @@ const KINDS: [&str; 14] = [
 ];
 
 /// What the ladder's tables show beside counters: predictions, and the times of an H200.
-const MEASURED: [&str; 2] = ["results/predictions.csv", "results/h200/bench.json"];
+const MEASURED: [&str; 3] = [
+    "results/predictions.csv",
+    "results/h200/bench.json",
+    "results/h200/experiments.csv",
+];
 
 /// Exported files without one of these extensions; some are templates.
 const NAMES: [&str; 5] = [

@@ -38,7 +38,8 @@ pub fn advice(finding: &Finding, kind_of: &KindOf) -> (&'static str, &'static st
         ),
         FindingKind::OutOfBounds { .. } => (
             "out-of-bounds",
-            "how large does this index get, and how many bytes are there?",
+            "how large does this index get, and how many bytes are there? A column beyond the end of a row is an element of the next row: which tile \
+             does this block compute?",
         ),
         FindingKind::Misaligned(_) => (
             "misaligned",

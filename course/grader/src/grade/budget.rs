@@ -14,8 +14,8 @@ use super::judge::Judged;
 use super::launches::LaunchResults;
 use super::mechanism::stores_globally;
 use super::plan::{Class, PlannedLaunch};
-use super::quote;
 use super::rubric::AssignmentKind;
+use super::{idle, quote};
 
 /// Bounds on one effect, for each launch.
 #[derive(Debug, Deserialize)]
@@ -92,7 +92,18 @@ impl Effect {
         )
     }
 
-    fn words(self) -> &'static str {
+    /// Whether these are bytes loaded from shared memory or stored there.
+    pub fn is_shared(self) -> bool {
+        matches!(
+            self,
+            Self::SharedToRegisters
+                | Self::SharedLoads
+                | Self::MatrixLoads
+                | Self::RegistersToShared
+        )
+    }
+
+    pub fn words(self) -> &'static str {
         match self {
             Self::GlobalToRegisters => "bytes from global memory into registers",
             Self::RegistersToGlobal => "bytes from registers to global memory",
@@ -116,7 +127,7 @@ impl Effect {
     }
 
     /// How much of the effect an instruction had.
-    fn done(self, instruction: &Instruction, counters: &Counters) -> f64 {
+    pub fn done(self, instruction: &Instruction, counters: &Counters) -> f64 {
         use InstructionKind as Kind;
         let of = |is_it: bool, amount: f64| if is_it { amount } else { 0.0 };
         let kind = &instruction.kind;
@@ -268,6 +279,14 @@ pub fn judge<'a>(all: &LaunchResults<'a>, judged: &mut Judged<'a>) {
         }
         let Some((spent, what)) = each.iter().find_map(|one| Some((one, one.missed(budget)?)))
         else {
+            // Only a kernel that has no other fault is launched again for this.
+            if judged.credit > 0.0
+                && all.sound()
+                && let Some((launch, what)) = idle::missed(budget, all)
+            {
+                judged.credit = 0.0;
+                judged.complain(all, launch, &what, &budget.hint, "another-way");
+            }
             continue;
         };
         let at = match budget

@@ -39,6 +39,8 @@ pub struct Bug {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Known {
+    /// The whole text of the broken kernel.
+    text: String,
     cause: String,
     /// Lines of the broken kernel that fix it if only they are changed.
     lines: Vec<String>,
@@ -52,7 +54,10 @@ impl Bug {
     pub fn read(&mut self, folder: &Path, assignment: &str) -> Result<()> {
         let path = folder.join(BROKEN);
         let text = std::fs::read_to_string(&path);
-        let text = text.with_context(|| format!("cannot read {}", path.display()))?;
+        let text = text.with_context(|| {
+            let path = path.display();
+            format!("cannot read {path}, the kernel with the bug: restore it, such as by `git checkout -- {path}`")
+        })?;
         self.text = text.replace("\r\n", "\n");
         let mut all: BTreeMap<String, Known> = toml::from_str(KNOWN)?;
         let none = || format!("bugs.toml of the grader does not know the bug of {assignment}");
@@ -95,6 +100,13 @@ pub fn judge(
     };
     let refused =
         |why: String| items([(false, why), (false, String::new()), (false, String::new())]);
+    if sealed(&rubric.name, "text", &bug.text) != bug.known.text {
+        let folder = &rubric.name;
+        return Ok(refused(format!(
+            "{BROKEN} of the assignment has been changed, so its lines and its bug are others: restore it, such as by \
+             `git checkout -- course/assignments/{folder}/{BROKEN}`, and change your own kernel"
+        )));
+    }
     let Some(text) = diagnosis else {
         let why = "there is no diagnosis.toml beside the kernel: README.md shows its form";
         return Ok(refused(why.into()));

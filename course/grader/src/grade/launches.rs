@@ -6,7 +6,7 @@ use harness::{Compile, Error, Launched, Source, Tile, Trial};
 
 use super::labels::{self, Coverage};
 use super::plan::{Class, PlannedLaunch};
-use super::rubric::{AssignmentKind, Part, Rubric, TileVariant};
+use super::rubric::{Part, Rubric, TileVariant};
 use super::{Complaint, LaunchOutcome};
 
 /// The kernel, compiled for each tile of the rubric.
@@ -226,10 +226,7 @@ fn trial(
 ) -> Result<Result<Trial, Complaint>> {
     let TileVariant { m, n, k, .. } = rubric.tile[launch.tile];
     let defines = macros_of(rubric, part, launch.tile);
-    let task = match rubric.task {
-        AssignmentKind::Transpose => harness::Task::Transpose,
-        AssignmentKind::Gemm | AssignmentKind::Predict => harness::Task::Gemm,
-    };
+    let task = rubric.task.task();
     let source = Source::compiled(file, text, &rubric.arch, &defines, compiler);
     let source = source.and_then(|mut source| {
         if rubric.sizes.timed.is_some() {

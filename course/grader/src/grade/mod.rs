@@ -17,6 +17,7 @@
 //! | `mechanism` | is it right for the right reason? |
 //! | `turns` | do lanes that would conflict take turns? |
 //! | `budget` | what may and must a kernel do, with whatever instructions? |
+//! | `idle` | which accesses to shared memory does C not depend on?
 //! | `pipeline` | how early are copies issued? |
 //! | `warnings` | what does the compiler warn about? |
 //! | `clock` | how long would it take? |
@@ -24,6 +25,7 @@
 //! | `advice` | what should the student ask about it? |
 //! | `merged_loads` | where is the value of a load used that the compiler has moved? |
 //! | `quote` | how does a complaint quote a line? |
+//! | `mbarriers` | which arrivals are missing, and what orders nothing?
 //! | `groups` | which copies are not waited for? |
 //! | `overrun` | does a store run into the next array of shared memory? |
 //! | `element` | which element of a matrix is at an address? |
@@ -49,9 +51,11 @@ mod element;
 mod fragment;
 mod gap;
 mod groups;
+mod idle;
 mod judge;
 mod labels;
 mod launches;
+mod mbarriers;
 mod mechanism;
 mod merged_loads;
 mod misplaced;
@@ -90,7 +94,7 @@ use crate::submission::{self, DIAGNOSIS, PREDICTIONS, read};
 const NO_MISTAKE: &str = "none-of-these";
 
 /// Raised whenever the same kernel might get other points, or other sizes.
-pub(crate) const VERSION: &str = "15";
+pub(crate) const VERSION: &str = "16";
 
 /// What a child process has to grade; it prints a `results.json`.
 #[derive(Clone, Debug)]

@@ -102,6 +102,23 @@ pub fn of(trial: &Trial, size: Size, on: &TrialLaunch) -> Option<Cause> {
             ANOTHER_K,
         ));
     }
+    // Neither, and what A is multiplied with is 0: B's address is that of another row and another column, as after a step of the
+    // wrong length.
+    let is_elsewhere = |found: &&Found| matches!(found.is, What::Element(Element::B(..)));
+    if of_another_k.is_none()
+        && most(&of_a, is_nothing).is_some()
+        && let Some(found) = most(&of_b, is_elsewhere)
+        && let What::Element(Element::B(k, other)) = found.is
+    {
+        let (row, column) = (found.row, found.column);
+        return Some(cause(
+            found,
+            &format!(
+                "has the product of A[{row}][{row}] and B[{k}][{other}], where B[{row}][{column}] should be the factor"
+            ),
+            "is each operand where the product expects it, how many elements is it from one row of B to the next, and how far does the address go on with each k and each step?",
+        ));
+    }
     let found = of_another_k.or_else(|| most(&of_a, is_nothing));
     let Some(found) = found else {
         let found = of_a.iter().find(|found| !is_nothing(found));

@@ -92,6 +92,14 @@ impl AssignmentKind {
         }
     }
 
+    /// How it is launched.
+    pub fn task(self) -> harness::Task {
+        match self {
+            Self::Transpose => harness::Task::Transpose,
+            Self::Gemm | Self::Predict => harness::Task::Gemm,
+        }
+    }
+
     /// The name of the file that is graded.
     pub fn handed_in(self) -> &'static str {
         match self {

@@ -8,7 +8,7 @@ use super::advice::{KindOf, TOO_EARLY, advice};
 use super::judge::Judged;
 use super::launches::LaunchResults;
 use super::plan::PlannedLaunch;
-use super::{Complaint, element, groups, merged_loads, overrun, quote};
+use super::{Complaint, element, groups, mbarriers, merged_loads, overrun, quote};
 
 /// The most findings shown per launch.
 const SHOWN: usize = 3;
@@ -56,18 +56,27 @@ pub fn judge<'a>(all: &LaunchResults<'a>) -> Judged<'a> {
         let instruction = trial.instructions().get(location.instruction);
         instruction.map(|instruction| &instruction.kind)
     };
+    // There are no counters of a launch that a fault has ended, so what it has not executed is unknown.
+    let has_ended = findings.iter().any(|finding| finding.is_fatal());
     let complaint = |finding: &Finding| {
         let mut what = format!("{}: {finding}", all.label(launch));
         what += &in_the_kernel(all, launch, one, finding);
-        if is_unfinished(finding, &kind_of) {
+        if !has_ended && is_unfinished(finding, &kind_of) {
             let groups = groups::of(trial.instructions(), one);
             what += &groups.map_or(String::new(), |groups| format!("\n  {groups}"));
         }
-        if is_unfinished_bulk(finding, &kind_of)
+        if !has_ended
+            && is_unfinished_bulk(finding, &kind_of)
             && let Some(why) = groups::of_bulk(trial.instructions(), &one.run.counters)
         {
             what += &format!("\n  {why}");
         }
+        let about_mbarriers = match &finding.kind {
+            FindingKind::Race(_) => mbarriers::relaxed(trial),
+            FindingKind::Deadlock { waiting } => mbarriers::missing_arrivals(trial, waiting),
+            _ => None,
+        };
+        what += &about_mbarriers.map_or(String::new(), |why| format!("\n  {why}"));
         let (mistake, hint) = match too_early(finding) {
             true => TOO_EARLY,
             false => advice(finding, &kind_of),

@@ -86,6 +86,8 @@ fn a_bug_is_what_its_solution_says() {
         let of = &known[&name];
         assert_eq!(of["cause"].as_str(), Some(&*cause), "{name}");
         assert_eq!(of["lines"].as_array(), Some(&lines), "{name}");
+        let text = sealed(&name, "text", &read(&assignment.join(BROKEN)));
+        assert_eq!(of["text"].as_str(), Some(&*text), "{name}");
     }
 }
 
@@ -208,6 +210,38 @@ fn what_is_said_of_a_bug_is_judged() {
         fs::remove_file(folder.path().join("diagnosis.toml")).expect("a file");
         let grade = grader.grade(&kernel, "").expect("a grade");
         assert!(grade.text("book").contains("there is no diagnosis.toml"));
+    }
+}
+
+/// Lines are those of the kernel as it was handed out.
+#[test]
+fn a_broken_kernel_that_was_edited_is_named() {
+    if !has_nvrtc() {
+        return;
+    }
+    for assignment in with_a_bug() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let write = |name: &str, text: &str| {
+            fs::write(folder.path().join(name), text).expect("a file");
+        };
+        let broken = read(&assignment.join(BROKEN));
+        write("rubric.toml", &read(&assignment.join("rubric.toml")));
+        write("diagnosis.toml", &diagnosis(&assignment).to_string());
+        write("kernel.cu", "no kernel");
+        let graded = |broken: &str| {
+            write(BROKEN, broken);
+            let compiler = || Ok(Box::new(Nvrtc::find()?) as Box<dyn harness::Compile>);
+            let grader = Grader::new(folder.path(), None, compiler).expect("a grader");
+            let grade = grader.grade(&folder.path().join("kernel.cu"), "");
+            let grade = grade.expect("a grade");
+            (grade.points(), grade.text("book"))
+        };
+        // The ends of lines do not count.
+        let (points, text) = graded(&broken.replace('\n', "\r\n"));
+        assert!((points - 40.0).abs() < 1e-6, "{text}");
+        let (points, text) = graded(&format!("// mine\n{broken}"));
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(points < 1e-6 && text.contains("git checkout"), "{text}");
     }
 }
 

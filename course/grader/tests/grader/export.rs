@@ -68,6 +68,13 @@ fn students_get_what_they_build_and_what_they_begin_with() {
     }
 }
 
+/// What the book's commands compare predictions with: `time`, `bench`, `clock --experiments --recorded`.
+const MEASURED: [&str; 3] = [
+    "results/predictions.csv",
+    "results/h200/bench.json",
+    "results/h200/experiments.csv",
+];
+
 #[test]
 fn nothing_that_is_not_for_students_leaves() {
     for (path, _) in exported().files() {
@@ -88,7 +95,7 @@ fn nothing_that_is_not_for_students_leaves() {
                 .iter()
                 .any(|(record, _)| path == *record)
             || harness::records::FILES.contains(&path)
-            || ["results/predictions.csv", "results/h200/bench.json"].contains(&path)
+            || MEASURED.contains(&path)
             || path.starts_with(".github/")
             || [".cargo", ".devcontainer"].contains(&first)
             || !path.contains('/');
@@ -174,6 +181,7 @@ fn the_books_commands_run_in_the_export() {
         assert!(readme.contains(command), "{command}");
     }
     let there: BTreeSet<&str> = exported().files().map(|(path, _)| path).collect();
+    assert!(MEASURED.iter().all(|path| there.contains(path)));
     let manifests = exported().files();
     let manifests = manifests.filter(|(path, _)| path.ends_with("/Cargo.toml"));
     let programs: BTreeSet<String> = manifests

@@ -24,6 +24,9 @@ use crate::submission::{cell, name, one_line, read};
 use process::{Graded, Outcome};
 pub use similar::Pair;
 
+/// The table of a class.
+const GRADES: &str = "grades.csv";
+
 /// A folder that contains students' folders.
 #[derive(Clone)]
 pub struct Class {
@@ -96,6 +99,16 @@ impl Class {
         Ok(class)
     }
 
+    /// Fails before anything is graded if the grades could not be written: a class takes minutes.
+    pub fn ensure_writable(&self) -> Result<()> {
+        let path = self.folder.join(GRADES);
+        let opened = File::options().append(true).create(true).open(&path);
+        opened.map(drop).with_context(|| {
+            let path = path.display();
+            format!("nothing was graded, since {path} cannot be written: make the folder writable, or grade a copy of it")
+        })
+    }
+
     /// Number of students.
     pub fn len(&self) -> usize {
         self.students.len()
@@ -161,7 +174,7 @@ impl GradedClass<'_> {
                 *outcome = Err(why);
             }
         }
-        let path = self.class.folder.join("grades.csv");
+        let path = self.class.folder.join(GRADES);
         self.write_csv(&path)
             .with_context(|| format!("cannot write {}", path.display()))?;
         Ok(path)
