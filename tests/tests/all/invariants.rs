@@ -238,9 +238,9 @@ fn files_stay_small() {
     for kernel in labs().iter().flat_map(|lab| files(lab, ".cu")) {
         let lines = code_lines(&read(&kernel));
         let name = kernel.display();
-        // One lab is the last rung for another type.
+        // One lab is the last rung for another type, with `wgmma`s of its own.
         let limit = if kernel.ends_with("bf16_tn/kernel.cu") {
-            280
+            325
         } else {
             150
         };
