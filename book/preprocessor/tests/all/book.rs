@@ -56,7 +56,7 @@ fn every_chapter_takes_ten_to_thirty_minutes() {
 #[test]
 fn every_line_of_the_last_kernel_is_shown() {
     let root = check::root().expect("a repository");
-    for file in ["rungs/hopper.cuh", "rungs/16_stream_k/kernel.cu"] {
+    for file in ["rungs/hopper.cuh", "rungs/17_narrow_tiles/kernel.cu"] {
         none(site().not_shown(&root, file).expect("it is read"));
     }
 }
