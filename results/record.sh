@@ -102,7 +102,7 @@ if has assignments; then
 fi
 
 if has bf16; then
-    echo "== bf16: rung 16's kernel for bf16 with both operands K-major, beside cuBLAS"
+    echo "== bf16: rung 17's kernel for bf16 with both operands K-major, beside cuBLAS"
     "$bin/labs" bf16_tn time --json > "$folder/bf16_tn.json" || failed=1
 fi
 

@@ -101,7 +101,7 @@
           CARDS.map(([name, sms]) => h("button", { type: "button", "data-card": sms, onclick: () => again({ sms }, `[data-card="${sms}"]`) }, `${name}: ${sms} SMs`))),
         h("div", { class: "ia-row" }, field("m", "M"), field("n", "N"), field("k", "K"), field("sms", "SMs", 1024)),
         h("div", { class: "ia-row" }, field("bm", "Rows of a CTA's tile"), field("bn", "Its columns"), field("bk", "K of a step"), field("cluster", "CTAs of a cluster", 16)),
-        ui.choice({ name: "sides", label: "The last wave", options: [["off", "whole tiles"], ["both", "and stream-K"], ["narrow", "and stream-K or narrow tiles"]], value: state.sides, onChange: (sides) => set({ sides }) }));
+        ui.choice({ name: "sides", label: "Tiles", options: [["off", "whole"], ["both", "whole and split (rung 16)"], ["narrow", "whole, and split or narrow (rung 17)"]], value: state.sides, onChange: (sides) => set({ sides }) }));
     }
 
     function draw() {

@@ -175,13 +175,13 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
                 tma_prefetch(B, tile.column + panel * PANEL, tile.row / (BM * CLUSTER) * BK);
             wait_for_previous_launch();                // it may have written A or B
             while (work.next()) {
-                if (work.number != cluster) {
+                if (work.number != cluster) {          // the first is known; the host launches no more clusters than there are tiles
                     grid_barrier(arrivals, rank, work.number, work.whole, work.clusters);
                     tile = tile_of(work.number, M, N, work.more);
                 }
                 for (int k0 = work.from * BK; k0 < work.to * BK; k0 += BK) {
                     mbarrier_wait(&s.empty[stage], phase ^ 1);
-                    s.tile[stage] = tile;              // visible to whoever waits for the stage
+                    s.tile[stage] = tile;              // visible to the consumers that wait for the stage
                     mbarrier_expect(&s.full[stage], sizeof(Stage));
                     tma_load(s.stage[stage].A, A, k0, tile.row, &s.full[stage]);
                     for (int panel = rank; panel < PANELS; panel += CLUSTER)    // the other block loads the rest

@@ -32,7 +32,7 @@ fn one() -> u32 {
 const MOST_SHARING: u64 = 132;
 /// The minimum number of steps in a share.
 const LEAST_SHARE: u64 = 8;
-/// The minimum number of steps that splitting must save; also a third of a tile's.
+/// The minimum number of steps that splitting must save; also a quarter of a tile's, or a third where tiles may be narrower.
 const LEAST_SAVED: u64 = 16;
 /// Columns of a narrow tile; a wide one has 256.
 const NARROW: u64 = 240;
@@ -69,7 +69,8 @@ pub fn waves(of: &WavesOf) -> Result<Value, String> {
     let clusters = (sms / ranks).min(tiles);
     let rest = tiles % clusters;
     let equal = (rest * steps).div_ceil(clusters).max(LEAST_SHARE);
-    let saves = steps.saturating_sub(equal) >= LEAST_SAVED.max(steps / 3);
+    let part = if of.narrow { 3 } else { 4 };
+    let saves = steps.saturating_sub(equal) >= LEAST_SAVED.max(steps / part);
     let splits = of.stream_k && rest > 0 && clusters * ranks <= MOST_SHARING && saves;
     let share = if splits { equal } else { 0 };
     let narrows = of.narrow && bn == 256 && rest > 0 && !splits;
@@ -215,6 +216,22 @@ mod tests {
         for tile in [[128, 128, 64], [192, 128, 64]] {
             assert_eq!(of([4096; 3], tile, 1, true)["narrow"], json!(0));
         }
+    }
+
+    /// At 6144 splitting saves 26 of 96 steps: enough for rung 16, too little for rung 17.
+    #[test]
+    fn rung_16_splits_where_rung_17_has_narrower_tiles() {
+        let ask = |narrow: bool| {
+            let side = 6144;
+            let of = json!({ "m": side, "n": side, "k": side, "tile": [128, 256, 64], "sms": 132,
+                "cluster": 2, "stream_k": true, "narrow": narrow });
+            waves(&serde_json::from_value(of).expect("a grid")).expect("waves")
+        };
+        let found = [false, true].map(|narrow| {
+            let found = ask(narrow);
+            (found["split"] == true, found["narrow"] != json!(0))
+        });
+        assert_eq!(found, [(true, false), (false, true)]);
     }
 
     #[test]

@@ -119,7 +119,7 @@ fn the_table_of_shares_is_what_the_figure_computes() {
             ("`rest`", rest),
             ("`equal`", equal),
             ("`steps - equal`", of("steps") - equal),
-            ("`max(16, steps / 3)`", 16.max(of("steps") / 3)),
+            ("`max(16, steps / 4)`", 16.max(of("steps") / 4)),
             ("`share`", of("share")),
             ("`whole`", whole),
         ];

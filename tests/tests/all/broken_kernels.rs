@@ -127,9 +127,14 @@ fn several_tiles_per_block_are_not_a_mistake() {
         .filter_map(|path| path.file_stem()?.to_str()?.strip_prefix("kernel."))
         .collect();
     assert!(!tiles.is_empty());
+    // Several lengths of a tile for the one that is stored while the next is computed; the others are stored at their end.
+    let lengths = |tile: &str| match tile {
+        "128x256" => vec![8, 192, 256, 328],
+        _ => vec![256],
+    };
     for (tile, k) in tiles
         .iter()
-        .flat_map(|tile| [8, 192, 256, 328].map(|k| (tile, k)))
+        .flat_map(|tile| lengths(tile).into_iter().map(move |k| (tile, k)))
     {
         let size = format!("200x1000x{k}");
         let chosen = ["--tile", tile, "--size", &size];

@@ -7,12 +7,12 @@ use crate::Space;
 use crate::finding::FindingKind;
 use crate::op::{ColdOp, Reg};
 
-/// What the clocks begin with: another time in each schedule, so that `sanitize` sees what a kernel does at several. It is odd, larger than
-/// any time that a kernel would wait for, and positive as a signed number, too.
+/// The initial value of `%clock` and `%globaltimer`. It differs between schedules, so that `sanitize` sees what a kernel does at several
+/// times. It is odd, and positive as a signed number of 64 and of 32 bits.
 fn begin(schedule: u64) -> u64 {
     match schedule {
         0 => 0,
-        _ => schedule.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 2 | 1,
+        _ => (schedule.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 2 | 1) & !(1 << 31),
     }
 }
 
@@ -126,5 +126,22 @@ impl Warp {
             self.set(d, lane, mapped);
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::begin;
+
+    #[test]
+    fn clocks_begin_at_positive_numbers() {
+        for schedule in 1..=64 {
+            let at = begin(schedule);
+            assert!(
+                at as i32 > 0 && at as i64 > 1 << 32 && at % 2 == 1,
+                "{schedule}: {at}"
+            );
+            assert_ne!(at, begin(schedule + 1));
+        }
     }
 }

@@ -211,7 +211,7 @@ fn a_hidden_launch_is_not_revealed() {
     // Both secrets draw the same tile for the launch that fails, which is shown.
     let [one, other] = ["another secret of them", "a sixth secret of them"].map(shown);
     assert!(
-        one.contains("at a hidden size with tile 2 (32x32x32): C is wrong"),
+        one.contains("at a hidden size with tile 1 (64x32x32): C is wrong"),
         "{one}"
     );
     // Of the others, which may have other tiles, only the tile and the verdict are shown.

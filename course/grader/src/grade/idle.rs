@@ -1,5 +1,8 @@
 //! Loads and stores of shared memory that C does not depend on: a kernel that makes them for show could do without shared
-//! memory. An instruction is idle if C is still right once it is removed from the PTX.
+//! memory. A statement is idle if C is still right once it is removed from the PTX, in addition to those found idle before: of two that
+//! do the same, one is not.
+use std::collections::BTreeMap;
+
 use emulator::Instruction;
 use harness::{Launched, Size, Source, Trial, TrialLaunch};
 
@@ -32,10 +35,17 @@ pub fn missed<'a>(budget: &Budget, all: &LaunchResults<'a>) -> Option<(&'a Plann
     };
     let done = trial.launch_unsanitized(&one_tile.on).ok();
     let done = done.filter(|one| one.verification.ok())?;
-    let idle: Vec<_> = amounts(budget, trial, &done)
-        .filter(|(amount, _)| *amount > 0.0)
-        .filter(|(_, index)| is_idle(all, &one_tile, *index))
-        .collect();
+    let mut ptx = trial.source().ptx.clone();
+    let mut idle = Vec::new();
+    // From the last to the first, so that those before stay where they are.
+    for ((line, nth, opcode), (amount, index)) in statements(budget, trial, &done).into_iter().rev()
+    {
+        let less = removed(&ptx, line, opcode, nth);
+        if let Some(less) = less.filter(|less| is_right(all, &one_tile, less)) {
+            ptx = less;
+            idle.push((amount, index));
+        }
+    }
     let total: f64 = amounts(budget, trial, &done)
         .map(|(amount, _)| amount)
         .sum();
@@ -73,45 +83,59 @@ fn amounts<'b>(
     counted.enumerate().map(amount)
 }
 
-/// Whether C is right without this instruction. One that cannot be removed is not idle.
-fn is_idle(all: &LaunchResults, launch: &PlannedLaunch, index: usize) -> bool {
-    let trial = all.trial(launch);
-    let Some(ptx) = without(trial, index) else {
-        return false;
-    };
+/// The statements that have a share of the budget's effect, by their line, which of those with the same opcode on that line they are,
+/// and their opcode; with their share, and the number of an instruction. A function that is called several times has an
+/// instruction for each call.
+fn statements<'b>(
+    budget: &'b Budget,
+    trial: &'b Trial,
+    one: &'b Launched,
+) -> BTreeMap<(u32, usize, &'b str), (f64, usize)> {
+    let all = trial.instructions();
+    let mut statements = BTreeMap::new();
+    for (amount, index) in amounts(budget, trial, one).filter(|(amount, _)| *amount > 0.0) {
+        let Some(this) = all.get(index) else { continue };
+        let same =
+            |other: &&Instruction| (other.ptx_line, &other.opcode) == (this.ptx_line, &this.opcode);
+        let before = all.iter().take(index).filter(same).count();
+        let there = places(&trial.source().ptx, this.ptx_line, &this.opcode).len();
+        // One that cannot be removed is not idle.
+        if let Some(nth) = before.checked_rem(there) {
+            let key = (this.ptx_line, nth, this.opcode.as_str());
+            statements.entry(key).or_insert((0.0, index)).0 += amount;
+        }
+    }
+    statements
+}
+
+/// Whether C is right with this PTX.
+fn is_right(all: &LaunchResults, launch: &PlannedLaunch, ptx: &str) -> bool {
     let source = Source {
-        ptx,
-        ..trial.source().clone()
+        ptx: ptx.into(),
+        ..all.trial(launch).source().clone()
     };
     let done = Trial::new(source, all.rubric.task.task())
         .and_then(|trial| trial.launch_unsanitized(&launch.on));
     done.is_ok_and(|one| one.verification.ok())
 }
 
-/// The PTX without the statement of an instruction.
-fn without(trial: &Trial, index: usize) -> Option<String> {
-    let (all, ptx) = (trial.instructions(), &trial.source().ptx);
-    let this = all.get(index)?;
-    let same =
-        |other: &&Instruction| (other.ptx_line, &other.opcode) == (this.ptx_line, &this.opcode);
-    let before = all.iter().take(index).filter(same).count();
-    removed(ptx, this.ptx_line, &this.opcode, before)
-}
-
-/// A text without the statement on this line that has this opcode. Inline PTX may have several of them on a line, and a function
-/// that is called several times repeats them.
-fn removed(ptx: &str, line: u32, opcode: &str, before: usize) -> Option<String> {
-    let from = (ptx.split_inclusive('\n').map(str::len))
-        .take((line as usize).checked_sub(1)?)
-        .sum::<usize>();
-    let text = ptx.get(from..)?.lines().next()?;
-    let found: Vec<usize> = text.match_indices(opcode).map(|(at, _)| at).collect();
+/// Where the statements with this opcode are on this line. Inline PTX may have several of them.
+fn places(ptx: &str, line: u32, opcode: &str) -> Vec<usize> {
+    let lines = ptx.split_inclusive('\n').map(str::len);
+    let from: usize = lines.take(line.saturating_sub(1) as usize).sum();
+    let text = ptx.get(from..).and_then(|text| text.lines().next());
+    let text = text.unwrap_or_default();
     let is_word = |at: &usize| {
         let ends = |of: Option<char>| of.is_none_or(|of| of.is_whitespace() || ";{}:".contains(of));
         ends(text[..*at].chars().next_back()) && ends(text[at + opcode.len()..].chars().next())
     };
-    let found: Vec<usize> = found.into_iter().filter(is_word).collect();
-    let at = from + found.get(before.checked_rem(found.len())?)?;
+    let found = text.match_indices(opcode).map(|(at, _)| at);
+    found.filter(is_word).map(|at| from + at).collect()
+}
+
+/// The PTX without one of the statements with this opcode on this line.
+fn removed(ptx: &str, line: u32, opcode: &str, nth: usize) -> Option<String> {
+    let at = *places(ptx, line, opcode).get(nth)?;
     let begins = ptx[..at].rfind([';', '{', '}', ':', '\n'])? + 1;
     let ends = at + ptx[at..].find(';')?;
     Some(format!("{}{}", &ptx[..begins], &ptx[ends..]))
@@ -124,11 +148,11 @@ mod tests {
     #[test]
     fn a_statement_is_removed_with_its_guard() {
         let ptx = "a;\n$L: @%p1 st.shared.u32 [%r1], {%r2};\n{ st.u32 [a], 1; st.u32 [b], 2; st.u32.v2 [c], 3; }\n";
-        let without = |line, opcode, before| removed(ptx, line, opcode, before).unwrap_or_default();
+        let without = |line, opcode, nth| removed(ptx, line, opcode, nth).unwrap_or_default();
         assert!(without(2, "st.shared.u32", 0).contains("\n$L:;\n{ st"));
         assert!(without(3, "st.u32", 1).contains("{ st.u32 [a], 1;; st.u32.v2"));
-        // The same statement in another call.
-        assert!(without(3, "st.u32", 2).contains("{; st.u32 [b]"));
+        assert!(without(3, "st.u32", 0).contains("{; st.u32 [b]"));
+        assert!(removed(ptx, 3, "st.u32", 2).is_none());
         assert!(removed(ptx, 3, "ld.u32", 0).is_none());
         assert!(removed(ptx, 9, "st.u32", 0).is_none());
     }

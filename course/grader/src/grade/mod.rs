@@ -17,7 +17,7 @@
 //! | `mechanism` | is it right for the right reason? |
 //! | `turns` | do lanes that would conflict take turns? |
 //! | `budget` | what may and must a kernel do, with whatever instructions? |
-//! | `idle` | which accesses to shared memory does C not depend on?
+//! | `idle` | which accesses to shared memory does C not depend on? |
 //! | `pipeline` | how early are copies issued? |
 //! | `warnings` | what does the compiler warn about? |
 //! | `clock` | how long would it take? |
@@ -25,7 +25,7 @@
 //! | `advice` | what should the student ask about it? |
 //! | `merged_loads` | where is the value of a load used that the compiler has moved? |
 //! | `quote` | how does a complaint quote a line? |
-//! | `mbarriers` | which arrivals are missing, and what orders nothing?
+//! | `mbarriers` | which arrivals are missing, and what orders nothing? |
 //! | `groups` | which copies are not waited for? |
 //! | `overrun` | does a store run into the next array of shared memory? |
 //! | `element` | which element of a matrix is at an address? |

@@ -122,7 +122,7 @@ pub(super) const ALL: &[Broken] = &[
         size: "256x1024x512",
         edits: &[
             (
-                "                    s.tile[stage] = tile;              // visible to whoever waits for the stage\n",
+                "                    s.tile[stage] = tile;              // visible to the consumers that wait for the stage\n",
                 "",
             ),
             (
