@@ -39,6 +39,16 @@ fn the_host_takes_the_best_tile_that_was_recorded() {
     }
 }
 
+/// They differ in which tiles are split or narrower, not in which is the fastest.
+#[test]
+fn rungs_16_and_17_have_one_table_of_tiles() {
+    let table = |rung: &str| {
+        let path = root().join("rungs").join(rung).join("src/tiles.rs");
+        fs::read_to_string(path).expect("a table")
+    };
+    assert_eq!(table("16_stream_k"), table("17_narrow_tiles"));
+}
+
 #[test]
 fn a_choice_that_is_slower_than_another_is_found() {
     let folder = env::temp_dir().join(format!("ladder-tiles-{}", std::process::id()));

@@ -56,7 +56,7 @@ impl Form {
     }
 
     /// What these suffixes may have been meant to be: how different that is, and the words. A missing modifier costs little, one of
-    /// another form's `names` the most: whoever writes `red.async` means no other form of `red`.
+    /// another form's `names` the most: `red.async` is not a misspelled `red.global`.
     fn nearest(&self, suffixes: &[&str], names: &[&str]) -> (usize, Vec<String>) {
         let mut left = suffixes.to_vec();
         let name = self.name.iter().map(std::slice::from_ref);
