@@ -36,8 +36,8 @@ constexpr int STAGES = (226 * 1024 - CONSUMERS * 4 * WM * PANEL) / (int)sizeof(S
 struct Shared {
     Stage stage[STAGES];
     unsigned short C[CONSUMERS][2][WM * PANEL];        // two panels of (WM, PANEL) for each consumer
-    Tile tile[STAGES];                                 // to which tile a stage belongs
-    unsigned long long full[STAGES], empty[STAGES];    // mbarriers
+    Tile tile[2];                                      // to which this cluster's even and odd pieces belong
+    unsigned long long full[STAGES], empty[STAGES], read[2];    // mbarriers; read: of tile
 };
 
 // What the host must know to launch this kernel: tile, threads, dynamic shared bytes, blocks per cluster, persistent
@@ -145,8 +145,10 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
     if (threadIdx.x == 0) {
         for (int i = 0; i < STAGES; ++i) {
             mbarrier_init(&s.full[i], 1);
-            mbarrier_init(&s.empty[i], CONSUMERS * 4 * CLUSTER);    // each warp arrives
+            mbarrier_init(&s.empty[i], CONSUMERS * CLUSTER);
         }
+        for (unsigned long long& read : s.read)
+            mbarrier_init(&read, CONSUMERS * 4);       // each warp arrives
         fence_mbarrier_init();
     }
     if (threadIdx.x == 32)
@@ -174,14 +176,15 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
             for (int panel = rank; panel < PANELS && tile.row < AHEAD * BM * CLUSTER; panel += CLUSTER)
                 tma_prefetch(B, tile.column + panel * PANEL, tile.row / (BM * CLUSTER) * BK);
             wait_for_previous_launch();                // it may have written A or B
-            while (work.next()) {
+            for (int piece = 0; work.next(); ++piece) {
                 if (work.number != cluster) {          // the first is known; the host launches no more clusters than there are tiles
                     grid_barrier(arrivals, rank, work.number, work.whole, work.clusters);
                     tile = tile_of(work.number, M, N, work.more);
                 }
+                mbarrier_wait(&s.read[piece % 2], piece / 2 % 2 ^ 1);
+                s.tile[piece % 2] = tile;              // visible to the consumers that wait for the first stage
                 for (int k0 = work.from * BK; k0 < work.to * BK; k0 += BK) {
                     mbarrier_wait(&s.empty[stage], phase ^ 1);
-                    s.tile[stage] = tile;              // visible to the consumers that wait for the stage
                     mbarrier_expect(&s.full[stage], sizeof(Stage));
                     tma_load(s.stage[stage].A, A, k0, tile.row, &s.full[stage]);
                     for (int panel = rank; panel < PANELS; panel += CLUSTER)    // the other block loads the rest
@@ -203,7 +206,7 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
     const int consumer = CONSUMERS > 1 ? __shfl_sync(~0u, warpgroup - 1, 0) : 0;
     float acc[BN / 2];
     unsigned done[BN / 4];                             // the previous tile, in f16
-    Tile doneTile = {};
+    Tile doneTile = {};                                // known to lane 0, which stores
     int back = 0;                                      // if the previous tile was narrow, columns that are stored twice
     int panel = PANELS + 1;                            // its next panel to be copied to shared memory; the one before is to be stored
     unsigned mine = ~0u;                               // the last tile's panels that are stored here, a bit each
@@ -286,7 +289,7 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
             }
     };
 
-    while (work.next()) {
+    for (int piece = 0; work.next(); ++piece) {
         const bool narrow = NARROW < BN && work.number >= work.wide;
         int previous = -1;                             // the stage whose wgmmas may still be in flight
         #pragma unroll 1                               // a small loop stays in the instruction cache
@@ -303,8 +306,8 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
 
             // While these are in flight, those of the previous step complete, and its stage is free: both blocks may fill it.
             wgmma_wait<1>();
-            if (lane < CLUSTER && previous >= 0)
-                mbarrier_arrive(&s.empty[previous], lane);
+            if (thread < CLUSTER && previous >= 0)
+                mbarrier_arrive(&s.empty[previous], thread);
             previous = stage;
             advance();
 
@@ -326,11 +329,15 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
                     break;
             }
         }
-        doneTile = s.tile[previous], back = narrow ? BN - NARROW : 0;
-        __syncwarp();                                  // all lanes have read it
+        back = narrow ? BN - NARROW : 0;
+        if (lane == 0) {                               // while the last step is in flight
+            doneTile = s.tile[piece % 2];
+            mbarrier_arrive(&s.read[piece % 2]);
+        }
+        __syncwarp();
         wgmma_wait<0>();
-        if (lane < CLUSTER)
-            mbarrier_arrive(&s.empty[previous], lane);
+        if (thread < CLUSTER)
+            mbarrier_arrive(&s.empty[previous], thread);
         if (STORE_BEHIND && work.to - work.from < work.steps) {
             store_piece();
             continue;
