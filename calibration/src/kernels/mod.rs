@@ -140,18 +140,13 @@ pub fn counters(recordings: &Recordings, label: &[&str; 3]) -> Result<Option<[Co
     })))
 }
 
-/// Checks that each of these patterns has been recorded on a GPU; its counters are compared elsewhere. A pattern with a
-/// single address is not needed: nothing in it can conflict.
+/// Checks that each of these patterns has been recorded on a GPU; its counters are compared elsewhere.
 fn are_recorded(patterns: &BTreeSet<String>, recorded: &str) -> Comparison {
     let recorded: BTreeSet<&str> = recorded.lines().map(pattern_of).collect();
-    let needed: Vec<&String> = patterns
-        .iter()
-        .filter(|row| !has_one_address(pattern_of(row)))
-        .collect();
-    let lost = needed
+    let lost = patterns
         .iter()
         .filter(|row| !recorded.contains(pattern_of(row)));
-    let difference = |row: &&String| Difference {
+    let difference = |row: &String| Difference {
         place: "a rung's access".into(),
         what: pattern_of(row).into(),
         expected: "recorded".into(),
@@ -159,16 +154,9 @@ fn are_recorded(patterns: &BTreeSet<String>, recorded: &str) -> Comparison {
     };
     Comparison {
         unit: "of the rungs' accesses are recorded",
-        all: needed.len(),
+        all: patterns.len(),
         differences: lost.map(difference).collect(),
     }
-}
-
-/// Whether all active lanes have the same offset, the last column of the pattern.
-fn has_one_address(pattern: &str) -> bool {
-    let offsets = pattern.rsplit(',').next().unwrap_or_default();
-    let offsets: BTreeSet<&str> = offsets.split(' ').filter(|one| *one != "-").collect();
-    offsets.len() == 1
 }
 
 /// A row without its two result columns.

@@ -102,18 +102,34 @@ pub(super) const ALL: &[Broken] = &[
         ..STREAM_K
     },
     Broken {
-        name: "leaves_a_stage_before_all_lanes_know_their_tile",
+        name: "writes_where_a_tile_begins_before_the_last_is_read",
         size: "256x1024x512",
         edits: &[
             (
-                "        __syncwarp();                                  // all lanes have read it\n",
+                "                mbarrier_wait(&s.read[piece % 2], piece / 2 % 2 ^ 1);\n",
                 "",
             ),
             FEW_BLOCKS,
         ],
         caught: Caught::Sanitizer {
             says: "Race reported between",
-            at: "s.tile[stage] = tile",
+            at: "s.tile[piece % 2] = tile",
+        },
+        ..STREAM_K
+    },
+    Broken {
+        name: "arrives_before_it_has_read_where_a_tile_begins",
+        size: "256x1024x512",
+        edits: &[
+            (
+                "            doneTile = s.tile[piece % 2];\n            mbarrier_arrive(&s.read[piece % 2]);\n",
+                "            mbarrier_arrive(&s.read[piece % 2]);\n            doneTile = s.tile[piece % 2];\n",
+            ),
+            FEW_BLOCKS,
+        ],
+        caught: Caught::Sanitizer {
+            says: "Race reported between",
+            at: "s.tile[piece % 2] = tile",
         },
         ..STREAM_K
     },
@@ -122,18 +138,18 @@ pub(super) const ALL: &[Broken] = &[
         size: "256x1024x512",
         edits: &[
             (
-                "                    s.tile[stage] = tile;              // visible to the consumers that wait for the stage\n",
+                "                s.tile[piece % 2] = tile;              // visible to the consumers that wait for the first stage\n",
                 "",
             ),
             (
                 "                    advance();\n                }\n            }\n",
-                "                    s.tile[stage] = tile;\n                    advance();\n                }\n            }\n",
+                "                    advance();\n                }\n                s.tile[piece % 2] = tile;\n            }\n",
             ),
             FEW_BLOCKS,
         ],
         caught: Caught::Sanitizer {
             says: "Race reported between",
-            at: "doneTile = s.tile[previous]",
+            at: "doneTile = s.tile[piece % 2]",
         },
         ..STREAM_K
     },
