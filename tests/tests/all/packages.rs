@@ -1,5 +1,6 @@
 //! The cost of compiling and reading the packages, and their promises to other programs.
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 use std::process::Command;
 
 use ladder_tests::workspace::{files, read, root};
@@ -110,7 +111,20 @@ fn ci_runs_again_what_looks_for_a_compiler() {
             "{name} has ignored tests: {ignored}, {again}"
         );
     }
-    // The omitted packages do not use a compiler, except for one module; the grader's tests that do are a step of their own.
+    for file in files(&root().join("calibration/src"), ".rs") {
+        let folder = file.parent().and_then(Path::file_name);
+        let module = format!(" {}::", folder.unwrap_or_default().display());
+        let text = read(&file);
+        let is_run_again = ["GEMM_REQUIRE", "#[ignore"]
+            .iter()
+            .any(|word| text.contains(word));
+        assert!(
+            !is_run_again || again.contains(&module),
+            "{}: {again}",
+            file.display()
+        );
+    }
+    // The omitted packages do not use a compiler, except for these modules; the grader's tests that do are a step of their own.
     step("--workspace --test grader ");
     for (folder, package) in [
         ("common/emulator", "emulator"),
@@ -118,6 +132,7 @@ fn ci_runs_again_what_looks_for_a_compiler() {
         ("common/clock", "clock"),
         ("common/transcript", "transcript"),
         ("common/problem", "problem"),
+        ("calibration/tests", "calibration"),
         ("course/grader/src", "grader"),
     ] {
         for file in files(&root().join(folder), ".rs") {

@@ -29,10 +29,22 @@ fn index(function: &Function, opcode: &str) -> usize {
     found.unwrap_or_else(|| panic!("no {opcode}"))
 }
 
+fn function(context: &mut Context, text: &str) -> Function {
+    let module = context.load_module(text).expect("a module");
+    module.function("k").expect("a kernel")
+}
+
+fn kernel() -> Function {
+    function(&mut Context::new(Options::default()), KERNEL)
+}
+
 fn launched(options: Options) -> LaunchReport {
+    launch(KERNEL, options).1
+}
+
+fn launch(text: &str, options: Options) -> (Function, LaunchReport) {
     let mut context = Context::new(options);
-    let module = context.load_module(KERNEL).expect("a module");
-    let function = module.function("k").expect("a kernel");
+    let function = function(&mut context, text);
     let words = context.alloc("words", 64).expect("memory");
     let config = LaunchConfig {
         grid: [3, 1, 1],
@@ -40,14 +52,11 @@ fn launched(options: Options) -> LaunchReport {
         ..LaunchConfig::default()
     };
     let report = context.launch(&function, &config, &[KernelArg::Buffer(&words)]);
-    report.expect("a launch")
+    (function, report.expect("a launch"))
 }
 
 fn kept(execution: u64, shared_at: Option<&str>, operands_of: &[&str]) -> Snapshot {
-    let module = Context::new(Options::default())
-        .load_module(KERNEL)
-        .expect("a module");
-    let function = module.function("k").expect("a kernel");
+    let function = kernel();
     let at = |opcode: &&str| index(&function, opcode);
     launched(Options {
         snapshot: Some(SnapshotRequest {
@@ -71,10 +80,7 @@ fn words(bytes: &[u8]) -> Vec<u32> {
 
 #[test]
 fn shared_memory_as_the_last_warp_finds_it() {
-    let module = Context::new(Options::default())
-        .load_module(KERNEL)
-        .expect("a module");
-    let function = module.function("k").expect("a kernel");
+    let function = kernel();
     let variables: Vec<_> = function.shared_variables().collect();
     let tile = variables
         .iter()
@@ -168,10 +174,7 @@ fn counters_are_the_same() {
 /// Applying the steps in order gives the recorded memory, and each warp's steps equal its trace.
 #[test]
 fn steps_lead_to_the_memory_that_is_kept() {
-    let module = Context::new(Options::default())
-        .load_module(KERNEL)
-        .expect("a module");
-    let function = module.function("k").expect("a kernel");
+    let function = kernel();
     let barrier = index(&function, "bar.sync");
     let report = launched(Options {
         snapshot: Some(SnapshotRequest {
@@ -225,10 +228,7 @@ fn steps_lead_to_the_memory_that_is_kept() {
 /// Each step's operands are those of its instruction, and belong to the lanes that it has.
 #[test]
 fn operands_of_every_step() {
-    let module = Context::new(Options::default())
-        .load_module(KERNEL)
-        .expect("a module");
-    let function = module.function("k").expect("a kernel");
+    let function = kernel();
     let snapshot = launched(Options {
         snapshot: Some(SnapshotRequest {
             block: [1, 0, 0],
@@ -278,7 +278,7 @@ const WRONG: &str = ".version 8.0\n.target sm_80\n.address_size 64\n\
 /// A finding names the step at which it was seen first, and the steps are kept where it stops the launch.
 #[test]
 fn findings_have_their_step() {
-    let mut context = Context::new(Options {
+    let options = Options {
         sanitize: true,
         snapshot: Some(SnapshotRequest {
             steps: 1000,
@@ -290,17 +290,8 @@ fn findings_have_their_step() {
             ..TraceRequest::default()
         }),
         ..Options::default()
-    });
-    let module = context.load_module(WRONG).expect("a module");
-    let function = module.function("k").expect("a kernel");
-    let words = context.alloc("words", 64).expect("memory");
-    let config = LaunchConfig {
-        grid: [3, 1, 1],
-        block: [64, 1, 1],
-        ..LaunchConfig::default()
     };
-    let report = context.launch(&function, &config, &[KernelArg::Buffer(&words)]);
-    let report = report.expect("a launch");
+    let (function, report) = launch(WRONG, options);
     let steps = &report.snapshot.steps;
     let at = |finding: &emulator::Finding| {
         let step = &steps[finding.step.expect("a step")];

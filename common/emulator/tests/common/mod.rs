@@ -59,11 +59,16 @@ pub struct Outcome {
     pub printed: Vec<Printed>,
 }
 
+/// Findings as a user sees them.
+pub fn report(findings: &[Finding]) -> String {
+    let lines: Vec<String> = findings.iter().map(Finding::to_string).collect();
+    lines.join("\n")
+}
+
 impl Outcome {
     /// The findings as a user sees them.
     pub fn report(&self) -> String {
-        let lines: Vec<String> = self.findings.iter().map(|f| f.to_string()).collect();
-        lines.join("\n")
+        report(&self.findings)
     }
     /// The output words; panics if there are findings.
     pub fn clean(self) -> Vec<u32> {

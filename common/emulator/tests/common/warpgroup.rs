@@ -112,8 +112,7 @@ pub struct Outcome {
 
 impl Outcome {
     pub fn report(&self) -> String {
-        let lines: Vec<String> = self.findings.iter().map(|f| f.to_string()).collect();
-        lines.join("\n")
+        crate::common::report(&self.findings)
     }
     /// D; panics if there are findings.
     pub fn clean(self) -> Vec<u32> {

@@ -2,7 +2,7 @@
 use anyhow::Result;
 use harness::{Compile, Function, Trial};
 
-use super::launches::{LaunchResults, Trials, macros_of, trials};
+use super::launches::{LaunchResults, Trials, macros_of};
 use super::plan::{self, PlannedLaunch};
 use super::rubric::{Measure, Part, Rubric};
 use super::values::{self, HIDDEN, PUBLIC};
@@ -119,21 +119,22 @@ pub fn judge(
     for part in &rubric.part {
         let of_part = grade.complaints.len();
         let mut ignored = None;
-        match trials(rubric, part, kernel, launches, compiler)? {
-            Ok(trials) => {
-                judge_part(grade, rubric, part, launches, &trials);
+        let trials = Trials::new(rubric, part, kernel, compiler);
+        match LaunchResults::of(launches, &trials)? {
+            Ok(all) => {
+                judge_part(grade, &all, &trials)?;
                 if grade.complaints.len() > of_part {
-                    let few = trials.values().find_map(too_few_threads);
+                    let few = trials.compiled().find_map(too_few_threads);
                     let few = few.map(|few| few.in_part(&part.name));
                     grade.complaints.splice(of_part..of_part, few);
                 }
                 // A remark, which costs no points and is no reason for other complaints.
-                ignored = trials.values().next().and_then(|trial| {
+                ignored = trials.compiled().next().and_then(|trial| {
                     let ptx = &trial.source().ptx;
                     warnings::of_setmaxnreg(ptx, &rubric.arch, compiler)
                 });
             }
-            Err(why) => nothing(grade, rubric, part, launches, why),
+            Err(why) => nothing(grade, &LaunchResults::none(launches, &trials), why),
         }
         if grade.complaints.len() > of_part {
             let macros = macros_of(
@@ -164,20 +165,14 @@ fn too_few_threads(trial: &Trial) -> Option<Complaint> {
     (u64::from(stated) < bound).then(|| Complaint::new(what, hint, "not-launched"))
 }
 
-fn judge_part(
-    grade: &mut Grade,
-    rubric: &Rubric,
-    part: &Part,
-    launches: &[PlannedLaunch],
-    trials: &Trials,
-) {
-    let all = LaunchResults::of(rubric, part, launches, trials);
+fn judge_part(grade: &mut Grade, all: &LaunchResults, trials: &Trials) -> Result<()> {
+    let (rubric, part) = (all.rubric, all.part);
     grade.launches.extend(all.outcomes());
-    grade.printed = grade.printed.take().or_else(|| printed(&all));
+    grade.printed = grade.printed.take().or_else(|| printed(all));
     let (sound, points) = (all.sound(), &all.rubric.points);
-    let faults = sanitizer::judge(&all);
-    let (items, values) = values::judge(&all, &faults);
-    let mechanism = mechanism::judge(&all);
+    let faults = sanitizer::judge(all);
+    let (items, values) = values::judge(all, &faults);
+    let mechanism = mechanism::judge(all);
     for (name, of, points, why) in items {
         grade.add(part, name, points, of, why);
     }
@@ -215,14 +210,14 @@ fn judge_part(
         .iter()
         .skip(of_part)
         .find_map(|one| one.line);
-    let profile = || profile::around(&all, at_fault?);
+    let profile = || profile::around(all, at_fault?);
     grade.profile = grade.profile.take().or_else(profile);
-    if !open.is_empty() {
-        grade.complain(
-            part,
-            explained(&LaunchResults::of(rubric, part, &open, trials)),
-        );
+    if !open.is_empty()
+        && let Ok(open) = LaunchResults::of(&open, trials)?
+    {
+        grade.complain(part, explained(&open));
     }
+    Ok(())
 }
 
 /// How many printed lines are shown, and how many characters of each.
@@ -304,18 +299,11 @@ impl Grade {
 }
 
 /// The judgment of a kernel that is not launched.
-fn nothing(
-    grade: &mut Grade,
-    rubric: &Rubric,
-    part: &Part,
-    launches: &[PlannedLaunch],
-    complaint: Complaint,
-) {
-    let trials = Trials::new();
-    let none = LaunchResults::none(rubric, part, launches, &trials);
+fn nothing(grade: &mut Grade, none: &LaunchResults, complaint: Complaint) {
+    let part = none.part;
     grade.launches.extend(none.outcomes());
-    let has_hidden = launches.iter().any(|launch| !launch.is_public());
-    let points = &rubric.points;
+    let has_hidden = none.planned.iter().any(|launch| !launch.is_public());
+    let points = &none.rubric.points;
     for (name, of) in [
         (PUBLIC, points.values / 2.0),
         (HIDDEN, points.values / 2.0),

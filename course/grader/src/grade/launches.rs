@@ -1,4 +1,5 @@
-//! Compiles the kernel for each tile, and launches it at every planned size.
+//! Launches the kernel at every planned size, and compiles it for a tile when that is first launched.
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 
 use anyhow::Result;
@@ -9,8 +10,49 @@ use super::plan::{Class, PlannedLaunch};
 use super::rubric::{Part, Rubric, TileVariant};
 use super::{Complaint, LaunchOutcome};
 
-/// The kernel, compiled for each tile of the rubric.
-pub type Trials = BTreeMap<usize, Trial>;
+/// The kernel, compiled for each tile of the rubric that was launched. If an earlier launch decides the grade, a later tile is not
+/// compiled, which would take as long as some launches.
+pub struct Trials<'a> {
+    rubric: &'a Rubric,
+    part: &'a Part,
+    /// The file's name and its text.
+    kernel: (&'a str, &'a str),
+    compiler: &'a dyn Compile,
+    tiles: Vec<OnceCell<Trial>>,
+}
+
+impl<'a> Trials<'a> {
+    /// Nothing is compiled yet.
+    pub fn new(
+        rubric: &'a Rubric,
+        part: &'a Part,
+        kernel: (&'a str, &'a str),
+        compiler: &'a dyn Compile,
+    ) -> Self {
+        Self {
+            rubric,
+            part,
+            kernel,
+            compiler,
+            tiles: rubric.tile.iter().map(|_| OnceCell::new()).collect(),
+        }
+    }
+
+    /// What was compiled, in the rubric's order.
+    pub fn compiled(&self) -> impl Iterator<Item = &Trial> {
+        self.tiles.iter().filter_map(OnceCell::get)
+    }
+
+    /// The kernel for the tile of a launch, or a complaint.
+    fn of(&self, launch: &PlannedLaunch) -> Result<Result<&Trial, Complaint>> {
+        let tile = &self.tiles[launch.tile];
+        if let Some(known) = tile.get() {
+            return Ok(Ok(known));
+        }
+        let trial = trial(self.rubric, self.part, self.kernel, launch, self.compiler)?;
+        Ok(trial.map(|trial| tile.get_or_init(|| trial)))
+    }
+}
 
 /// The launches of a part, in order, up to the first one that failed, and why it failed, or the first hidden one whose result is
 /// wrong: the points for hidden sizes are then lost, and so are those that count only if every result is right.
@@ -18,7 +60,7 @@ pub struct LaunchResults<'a> {
     pub rubric: &'a Rubric,
     pub part: &'a Part,
     pub planned: &'a [PlannedLaunch],
-    trials: &'a Trials,
+    trials: BTreeMap<usize, &'a Trial>,
     pub done: Vec<(&'a PlannedLaunch, Launched)>,
     pub stopped: Option<(&'a PlannedLaunch, Error)>,
     /// A launch whose result depends on what C holds before it, and whether it ends if C holds zeros.
@@ -29,17 +71,12 @@ pub struct LaunchResults<'a> {
 
 impl<'a> LaunchResults<'a> {
     /// No launches yet.
-    pub fn none(
-        rubric: &'a Rubric,
-        part: &'a Part,
-        planned: &'a [PlannedLaunch],
-        trials: &'a Trials,
-    ) -> Self {
+    pub fn none(planned: &'a [PlannedLaunch], trials: &'a Trials<'a>) -> Self {
         Self {
-            rubric,
-            part,
+            rubric: trials.rubric,
+            part: trials.part,
             planned,
-            trials,
+            trials: BTreeMap::new(),
             done: Vec::new(),
             stopped: None,
             reads_c: None,
@@ -47,20 +84,22 @@ impl<'a> LaunchResults<'a> {
         }
     }
 
-    /// Performs the launches.
+    /// Performs the launches, or complains about the first tile for which the kernel does not compile.
     pub fn of(
-        rubric: &'a Rubric,
-        part: &'a Part,
         planned: &'a [PlannedLaunch],
-        trials: &'a Trials,
-    ) -> Self {
-        let mut all = Self::none(rubric, part, planned, trials);
+        trials: &'a Trials<'a>,
+    ) -> Result<Result<Self, Complaint>> {
+        let mut all = Self::none(planned, trials);
         for launch in planned {
-            let trial = all.trial(launch);
+            let trial = match trials.of(launch)? {
+                Ok(trial) => trial,
+                Err(complaint) => return Ok(Err(complaint)),
+            };
+            all.trials.insert(launch.tile, trial);
             let launched = match launch.class {
                 Class::Many(_) => all.launch_many(launch),
                 // In an assignment to debug, the bug may need all blocks of a large launch.
-                Class::Large if rubric.bug.is_none() => trial.launch_on_one_sm(&launch.on),
+                Class::Large if all.rubric.bug.is_none() => trial.launch_on_one_sm(&launch.on),
                 _ => trial.launch(&launch.on),
             };
             match launched {
@@ -80,7 +119,7 @@ impl<'a> LaunchResults<'a> {
             }
         }
         all.reads_c = all.depends_on_c().or(all.reads_c);
-        all
+        Ok(Ok(all))
     }
 
     /// A launch of many tiles, on a C that holds zeros. Under the sanitizer this would take longer than all other launches together.
@@ -122,7 +161,7 @@ impl<'a> LaunchResults<'a> {
     /// The compiled kernel of a launch.
     pub fn trial(&self, launch: &PlannedLaunch) -> &'a Trial {
         // Every launch that was performed has one.
-        &self.trials[&launch.tile]
+        self.trials[&launch.tile]
     }
 
     /// What tensor cores multiplied in a launch; empty if its inputs do not identify elements.
@@ -185,27 +224,6 @@ impl<'a> LaunchResults<'a> {
     pub fn label(&self, launch: &PlannedLaunch) -> String {
         launch.label(self.rubric)
     }
-}
-
-/// Compiles the kernel for each tile that is launched, or complains.
-pub fn trials(
-    rubric: &Rubric,
-    part: &Part,
-    kernel: (&str, &str),
-    launches: &[PlannedLaunch],
-    compiler: &dyn Compile,
-) -> Result<Result<Trials, Complaint>> {
-    let mut trials = Trials::new();
-    for launch in launches {
-        if trials.contains_key(&launch.tile) {
-            continue;
-        }
-        match trial(rubric, part, kernel, launch, compiler)? {
-            Ok(trial) => trials.insert(launch.tile, trial),
-            Err(complaint) => return Ok(Err(complaint)),
-        };
-    }
-    Ok(Ok(trials))
 }
 
 /// The macros of a part and a tile.
