@@ -136,7 +136,7 @@ gemm(const unsigned short* A, const unsigned short* B, unsigned short* C, int M,
     }
 
     // Store, 4 elements at a time.
-    C += (tileRow + threadRow * TM) * N + tileCol + threadCol * 8;
+    C += (tileRow + threadRow * TM) * N + threadCol * 8 + tileCol;
     #pragma unroll
     for (int m = 0; m < TM; ++m)
         #pragma unroll

@@ -15,10 +15,9 @@ pub fn of_some_warps(trial: &Trial, one: &Launched) -> Option<String> {
         (is_of_all(of) && is_uneven).then_some((of, counters.executions))
     })?;
     let line = quote::line(trial.source(), barrier)?;
-    let all = harness::thousands(warps);
-    let count = harness::thousands(count);
+    let [warps, count] = [warps, count].map(harness::thousands);
     Some(format!(
-        "the launch has {all} warps, and this barrier is executed {count} times by a warp, so not by all of them: {line}"
+        "not every warp comes to this barrier: the launch has {warps} warps, which execute it {count} times: {line}"
     ))
 }
 

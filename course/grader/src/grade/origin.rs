@@ -6,13 +6,17 @@
 //! a register of its own, so the order of instructions does not matter.
 use std::collections::BTreeMap;
 
-use emulator::{Instruction, InstructionKind as Kind, Number, Space};
+use emulator::{Counters, Instruction, InstructionKind as Kind, Number, Space};
 use harness::{Launched, Trial};
 
 use super::budget::Budget;
 use super::launches::LaunchResults;
 use super::plan::PlannedLaunch;
 use super::quote;
+use super::rubric::AssignmentKind;
+
+/// A kernel may store a few constants: one in so many bytes.
+const FEW: u64 = 20;
 
 /// What is said if shared memory is the lesson and a value that counts was not loaded from there, and the launch.
 pub fn missed<'a>(budget: &Budget, all: &LaunchResults<'a>) -> Option<(&'a PlannedLaunch, String)> {
@@ -20,12 +24,18 @@ pub fn missed<'a>(budget: &Budget, all: &LaunchResults<'a>) -> Option<(&'a Plann
     let mut launches = all.done.iter();
     launches.find_map(|(launch, one)| {
         let trial = all.trial(launch);
-        let (at, load) = Origins::of(trial, one).bypass()?;
+        let moves_words = all.rubric.task == AssignmentKind::Transpose;
+        let (at, load) = Origins::of(trial, one).bypass(moves_words)?;
         Some((*launch, describe(all, trial, at, load)))
     })
 }
 
-fn describe(all: &LaunchResults, trial: &Trial, at: &Instruction, load: &Instruction) -> String {
+fn describe(
+    all: &LaunchResults,
+    trial: &Trial,
+    at: &Instruction,
+    load: Option<&Instruction>,
+) -> String {
     let place = |of: &Instruction| {
         let quoted = quote::line(trial.source(), of);
         quoted.map_or_else(
@@ -37,12 +47,16 @@ fn describe(all: &LaunchResults, trial: &Trial, at: &Instruction, load: &Instruc
         Kind::Store(_) => format!("stores a value of {}", all.rubric.task.output()),
         _ => "multiplies a value".to_owned(),
     };
-    format!(
-        "a thread {what} that it, or another lane, has loaded from global memory into a register, not from shared memory\n  \
-         used by {}\n  loaded by {}",
-        place(at),
-        place(load)
-    )
+    let at = place(at);
+    match load.map(place) {
+        Some(load) => format!(
+            "a thread {what} that it, or another lane, has loaded from global memory into a register, not from shared memory\n  \
+             used by {at}\n  loaded by {load}"
+        ),
+        None => format!(
+            "a thread {what} that no register has received from shared memory\n  used by {at}"
+        ),
+    }
 }
 
 /// The loads that a value depends on.
@@ -141,24 +155,45 @@ impl<'a> Origins<'a> {
     }
 
     /// A value that is multiplied by another loaded one, or stored in global memory, and was loaded from there: where, and
-    /// the load.
-    fn bypass(&self) -> Option<(&'a Instruction, &'a Instruction)> {
+    /// the load. If words are only moved, values that were not loaded at all have been copied by branches.
+    fn bypass(&self, moves_words: bool) -> Option<(&'a Instruction, Option<&'a Instruction>)> {
         let all = self.instructions.iter().zip(&self.launched.run.counters);
-        let mut executed = all.filter(|(_, counters)| counters.executions > 0);
-        executed.find_map(|(of, counters)| {
-            let operand = |number: usize| self.all(of.operands.get(number).into_iter().flatten());
-            let global = match &of.kind {
-                Kind::Store(_) if counters.global_sectors > 0 => operand(1).global,
-                _ if is_product(of) => {
-                    let [a, b] = [operand(1), operand(2)];
-                    // A multiplication by a constant only converts.
-                    a.global.or(b.global).filter(|_| a.is_loaded && b.is_loaded)
-                }
-                _ => None,
+        let executed = all.filter(|(_, counters)| counters.executions > 0);
+        let found = executed.clone().find_map(|(of, counters)| {
+            let global = if stores_globally(of, counters) {
+                self.operand(of, 1).global
+            } else if is_product(of) {
+                let [a, b] = [1, 2].map(|number| self.operand(of, number));
+                // A multiplication by a constant only converts.
+                a.global.or(b.global).filter(|_| a.is_loaded && b.is_loaded)
+            } else {
+                None
             };
-            Some((of, self.instructions.get(global?)?))
-        })
+            Some((of, Some(self.instructions.get(global?)?)))
+        });
+        if found.is_some() || !moves_words {
+            return found;
+        }
+        let mut stored = [0, 0];
+        let mut first = None;
+        for (of, counters) in executed {
+            if stores_globally(of, counters) {
+                let is_loaded = self.operand(of, 1).is_loaded;
+                stored[usize::from(is_loaded)] += counters.bytes;
+                first = first.or((!is_loaded).then_some(of));
+            }
+        }
+        let [unloaded, loaded] = stored;
+        Some((first.filter(|_| unloaded > loaded / FEW)?, None))
     }
+
+    fn operand(&self, of: &Instruction, number: usize) -> Origin {
+        self.all(of.operands.get(number).into_iter().flatten())
+    }
+}
+
+fn stores_globally(of: &Instruction, counters: &Counters) -> bool {
+    matches!(of.kind, Kind::Store(_)) && counters.global_sectors > 0
 }
 
 /// Local memory, and what is passed to a function that is not inlined.
