@@ -62,8 +62,8 @@ pub use decimal::parse_f64;
 pub use demand::Demand;
 pub use exec::MbarrierModel;
 pub use finding::{
-    AccessKind, Conflict, Finding, FindingKind, Location, MbarrierMisuse, MemoryAccess, Severity,
-    Synchronization, UndefinedUse, WaitingThreads, WaitsAt, WgmmaOrder,
+    AccessKind, Arrivals, Conflict, Finding, FindingKind, Location, MbarrierMisuse, MemoryAccess,
+    Severity, Synchronization, UndefinedUse, WaitingThreads, WaitsAt, WgmmaOrder,
 };
 pub use instruction_kind::{
     Base, FactorFormat, Fence, InstructionKind, MatrixProduct, Number, Space, SumFormat, Transfer,

@@ -8,7 +8,7 @@ use super::mbarrier::{Mbarrier, name};
 use super::profiler::Profiler;
 use super::warp::{Split, State, Warp};
 use super::warpgroup;
-use crate::finding::{Finding, FindingKind, MbarrierMisuse, WaitingThreads, WaitsAt};
+use crate::finding::{Arrivals, Finding, FindingKind, MbarrierMisuse, WaitingThreads, WaitsAt};
 use crate::memory::Writes;
 use crate::op::{Code, SyncOp};
 use crate::program::SourceLine;
@@ -31,6 +31,7 @@ struct Waiter {
     place: (usize, usize, [u32; 3]),
     at: WaitsAt,
     source: Option<SourceLine>,
+    arrivals: Option<Arrivals>,
 }
 
 impl Cluster<'_> {
@@ -172,6 +173,7 @@ impl Waiter {
             rank: rank(warp, split, cx),
             place: (op, thread, cx.block.index),
             source: described.source,
+            arrivals: mbarrier(warp, split, cx).map(|(_, barrier)| barrier.arrivals(cx.machine)),
         }
     }
 
@@ -251,6 +253,7 @@ fn lines(waiters: &[Waiter]) -> Vec<WaitingThreads> {
             at: first.at,
             source: first.source.clone(),
             text: format!("{block}{who} {}{s} {what}", first.verb),
+            arrivals: first.arrivals.clone(),
         });
         rest = &rest[same..];
     }
@@ -261,6 +264,7 @@ fn lines(waiters: &[Waiter]) -> Vec<WaitingThreads> {
             at: WaitsAt::Other,
             source: None,
             text: format!("and {more} more"),
+            arrivals: None,
         });
     }
     lines

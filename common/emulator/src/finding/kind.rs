@@ -92,6 +92,19 @@ pub struct WaitingThreads {
     pub source: Option<SourceLine>,
     /// Which threads, and what they wait for, in words.
     pub text: String,
+    /// The arrivals of the mbarrier's phase, if they wait at an mbarrier.
+    pub arrivals: Option<Arrivals>,
+}
+
+/// The arrivals of an mbarrier's current phase.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Arrivals {
+    /// How many are missing.
+    pub pending: u32,
+    /// How many the phase counts.
+    pub expected: u32,
+    /// The warps that have arrived: `warp 4`.
+    pub warps: Vec<String>,
 }
 
 /// What threads wait at.

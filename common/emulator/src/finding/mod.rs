@@ -4,8 +4,8 @@ mod merge;
 mod text;
 
 pub use kind::{
-    AccessKind, Conflict, FindingKind, MbarrierMisuse, MemoryAccess, Synchronization, UndefinedUse,
-    WaitingThreads, WaitsAt, WgmmaOrder,
+    AccessKind, Arrivals, Conflict, FindingKind, MbarrierMisuse, MemoryAccess, Synchronization,
+    UndefinedUse, WaitingThreads, WaitsAt, WgmmaOrder,
 };
 pub(crate) use merge::Findings;
 

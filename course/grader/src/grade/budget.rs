@@ -15,7 +15,7 @@ use super::launches::LaunchResults;
 use super::mechanism::stores_globally;
 use super::plan::{Class, PlannedLaunch};
 use super::rubric::AssignmentKind;
-use super::{idle, quote};
+use super::{dead, origin, quote};
 
 /// Bounds on one effect, for each launch.
 #[derive(Debug, Deserialize)]
@@ -282,7 +282,8 @@ pub fn judge<'a>(all: &LaunchResults<'a>, judged: &mut Judged<'a>) {
             // Only a kernel that has no other fault is launched again for this.
             if judged.credit > 0.0
                 && all.sound()
-                && let Some((launch, what)) = idle::missed(budget, all)
+                && let Some((launch, what)) =
+                    origin::missed(budget, all).or_else(|| dead::missed(budget, all))
             {
                 judged.credit = 0.0;
                 judged.complain(all, launch, &what, &budget.hint, "another-way");

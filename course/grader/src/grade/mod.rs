@@ -17,7 +17,8 @@
 //! | `mechanism` | is it right for the right reason? |
 //! | `turns` | do lanes that would conflict take turns? |
 //! | `budget` | what may and must a kernel do, with whatever instructions? |
-//! | `idle` | which accesses to shared memory does C not depend on? |
+//! | `origin` | which memory do the values come from that are multiplied and stored? |
+//! | `dead` | which accesses to shared memory does C not depend on? |
 //! | `pipeline` | how early are copies issued? |
 //! | `warnings` | what does the compiler warn about? |
 //! | `clock` | how long would it take? |
@@ -25,6 +26,7 @@
 //! | `advice` | what should the student ask about it? |
 //! | `merged_loads` | where is the value of a load used that the compiler has moved? |
 //! | `quote` | how does a complaint quote a line? |
+//! | `barriers` | which barrier do some warps not come to? |
 //! | `mbarriers` | which arrivals are missing, and what orders nothing? |
 //! | `groups` | which copies are not waited for? |
 //! | `overrun` | does a store run into the next array of shared memory? |
@@ -40,18 +42,19 @@
 //! | `text`, `results` | how does the reader see it? |
 mod advice;
 pub(crate) mod answers;
+mod barriers;
 mod budget;
 pub(crate) mod class;
 mod clock;
 mod compiled;
 mod conflict;
+mod dead;
 mod diagnose;
 mod diagnosis;
 mod element;
 mod fragment;
 mod gap;
 mod groups;
-mod idle;
 mod judge;
 mod labels;
 mod launches;
@@ -59,6 +62,7 @@ mod mbarriers;
 mod mechanism;
 mod merged_loads;
 mod misplaced;
+mod origin;
 mod overrun;
 mod pattern;
 mod pipeline;

@@ -6,7 +6,7 @@ use half::f16;
 use harness::{DISTINCT, Problem, Size, Tile, TrialLaunch, Values};
 use sha2::{Digest, Sha256};
 
-use super::rubric::{AssignmentKind, Measure, Rubric, TileVariant, What};
+use super::rubric::{AssignmentKind, Rubric, TileVariant};
 
 /// Used if there is no secret. It is public, and the grade says so.
 pub const PUBLIC_SECRET: &[u8] = b"no secret was given";
@@ -37,6 +37,8 @@ pub enum Class {
         waves: u32,
         /// Steps along K.
         steps: u32,
+        /// Whether there are more rows of C than columns.
+        is_tall: bool,
     },
 }
 
@@ -134,7 +136,11 @@ pub fn others(rubric: &Rubric, secret: Option<&[u8]>, student: &str) -> Vec<Plan
         classes.extend((0..tiles).cycle().zip(deep));
     }
     if rubric.bug.is_some() {
-        let waves = WAVES.map(|(waves, steps)| Class::Waves { waves, steps });
+        let waves = WAVES.map(|(waves, steps, is_tall)| Class::Waves {
+            waves,
+            steps,
+            is_tall,
+        });
         classes.extend((0..tiles).cycle().zip(waves));
     }
     let launches = classes.into_iter();
@@ -161,9 +167,20 @@ pub fn others(rubric: &Rubric, secret: Option<&[u8]>, student: &str) -> Vec<Plan
     timed.into_iter().chain(all).collect()
 }
 
-/// Waves of tiles and steps along K: few and many, odd and even, and with every remainder for rings of two, three or
-/// four stages; of many, a number that leaves two steps over in a ring of three.
-const WAVES: [(u32, u32); 7] = [(2, 3), (3, 2), (2, 4), (4, 1), (3, 5), (2, 6), (1, 38)];
+/// Waves of tiles, steps along K, and whether there are more rows than columns. The tiles of the rubric take turns. A kernel may
+/// be mended for some sizes only, so there are steps with every remainder for rings of two, three or four stages. Each tile has
+/// several waves of tiles with a number of steps that is an odd number of rounds of a ring of three and two more, and so have a
+/// K above 1024, and an M.
+const WAVES: [(u32, u32, bool); 8] = [
+    (2, 3, false),
+    (3, 2, false),
+    (2, 5, true),
+    (4, 1, false),
+    (3, 5, false),
+    (2, 4, false),
+    (2, 5, false),
+    (2, 41, false),
+];
 
 /// Steps along K of [`Class::Large`]: not a multiple of the stages of a ring of two, three or four.
 const LARGE_STEPS: u32 = 5;
@@ -260,7 +277,11 @@ impl Draw<'_> {
             Class::Large => 100 + tile as u32,
             Class::Deep { odd } => 150 + u32::from(odd),
             Class::Many(grid) => 180 + grid as u32,
-            Class::Waves { waves, steps } => 200 + 16 * waves + steps,
+            Class::Waves {
+                waves,
+                steps,
+                is_tall,
+            } => 200 + 16 * waves + steps + 400 * u32::from(is_tall),
         };
         let draw = |what| self.number(number, what);
         let TileVariant { m, n, k, .. } = rubric.tile[tile];
@@ -318,12 +339,17 @@ impl Draw<'_> {
                 };
                 (size, Values::Random)
             }
-            Class::Waves { waves, steps } => {
-                // One column more than full waves; few tiles if each has its own block.
-                let of_persistent = |one: &Measure| one.what == What::PersistentBlocks;
-                let (rows, columns) = match rubric.measure.iter().any(of_persistent) {
-                    true => (12, (waves - 1) * SMS / 12 + 1),
-                    false => (2, waves),
+            Class::Waves {
+                waves,
+                steps,
+                is_tall,
+            } => {
+                // One row or column more than full waves; few tiles if each has its own block.
+                let (rows, columns) = match (rubric.is_persistent(), is_tall) {
+                    (true, false) => (12, (waves - 1) * SMS / 12 + 1),
+                    (true, true) => ((waves - 1) * SMS / 6 + 1, 6),
+                    (false, false) => (2, waves),
+                    (false, true) => (SMS / 6 + 1, 1),
                 };
                 let size = Size {
                     m: rows * m - odd("odd m", m),
@@ -528,6 +554,40 @@ mod tests {
                     "{many:?}"
                 );
                 assert!(many.iter().any(|[r, c, _]| (r * c).isqrt().pow(2) != r * c));
+            }
+        }
+    }
+
+    /// A kernel that is mended only for some tiles, grids, or numbers of steps is wrong in one of these.
+    #[test]
+    fn a_bug_is_looked_for_in_launches_of_every_kind() {
+        type Kind = fn(&PlannedLaunch) -> bool;
+        let kinds: [(&str, Kind); 7] = [
+            ("tile 1", |one| one.tile == 0),
+            ("tile 2", |one| one.tile == 1),
+            ("tile 3", |one| one.tile == 2),
+            ("more rows than columns", |one| {
+                one.on.size.m > one.on.size.n
+            }),
+            ("fewer rows than columns", |one| {
+                one.on.size.m < one.on.size.n
+            }),
+            ("a large M", |one| one.on.size.m > 1024),
+            ("a large K", |one| one.on.size.k > 1024),
+        ];
+        for text in [
+            include_str!("../../../assignments/08_ring_bug/rubric.toml"),
+            include_str!("../../../assignments/09_pipeline_bug/rubric.toml"),
+        ] {
+            let rubric = Rubric::parse(text).expect("a rubric");
+            let all = others(&rubric, Some(b"s"), "ada");
+            for (name, is_it) in kinds {
+                let shows = |one: &&PlannedLaunch| {
+                    let [rows, columns, steps] = one.tiles(&rubric);
+                    let several = rows * columns > SMS.into() || !rubric.is_persistent();
+                    is_it(one) && several && steps % 6 == 5
+                };
+                assert!(all.iter().any(|one| shows(&one)), "{}: {name}", rubric.name);
             }
         }
     }

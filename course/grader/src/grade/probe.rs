@@ -8,6 +8,22 @@ use super::labels::{Element, Labels};
 /// The hint if a factor belongs to another k.
 const ANOTHER_K: &str = "which k do the two addresses name at this moment, and do both advance to the next one together?";
 
+/// The hint if it belongs to the neighboring one.
+const EXCHANGED: &str = "which half of a 32-bit word holds the element that comes first in memory, and do the code that stores the two and the code that loads them agree?";
+
+/// What is added about factors that belong to another k, and the hint.
+fn another_k(all: &[Found]) -> (&'static str, &'static str) {
+    let is_neighbor = |found: &Found| match found.is {
+        What::Element(Element::A(_, k)) => k == found.column ^ 1,
+        What::Element(Element::B(k, _)) => k == found.row ^ 1,
+        _ => false,
+    };
+    match all.iter().all(is_neighbor) {
+        true => (": neighbors along k have changed places", EXCHANGED),
+        false => ("", ANOTHER_K),
+    }
+}
+
 /// An element of C after the launch.
 struct Found {
     row: u32,
@@ -94,12 +110,13 @@ pub fn of(trial: &Trial, size: Size, on: &TrialLaunch) -> Option<Cause> {
         && let What::Element(Element::B(k, column)) = found.is
     {
         let row = found.row;
+        let (more, hint) = another_k(&of_b);
         return Some(cause(
             found,
             &format!(
-                "has the product of A[{row}][{row}] and B[{k}][{column}], where B[{row}][{column}] should be the factor"
+                "has the product of A[{row}][{row}] and B[{k}][{column}], where B[{row}][{column}] should be the factor{more}"
             ),
-            ANOTHER_K,
+            hint,
         ));
     }
     // Neither, and what A is multiplied with is 0: B's address is that of another row and another column, as after a step of the
@@ -135,13 +152,14 @@ pub fn of(trial: &Trial, size: Size, on: &TrialLaunch) -> Option<Cause> {
     let (row, column) = (found.row, found.column);
     let should = format!("A[{row}][{column}]");
     let with = format!("B[{column}][{column}]");
+    let (more, hint) = another_k(&of_a);
     Some(match found.is {
         What::Element(Element::A(_, k)) => cause(
             found,
             &format!(
-                "has the product of A[{row}][{k}] and {with}, where {should} should be the factor"
+                "has the product of A[{row}][{k}] and {with}, where {should} should be the factor{more}"
             ),
-            ANOTHER_K,
+            hint,
         ),
         _ => cause(
             found,

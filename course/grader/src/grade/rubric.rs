@@ -452,6 +452,12 @@ impl Rubric {
         Ok(())
     }
 
+    /// Whether its blocks compute one tile after the other.
+    pub fn is_persistent(&self) -> bool {
+        let mut measures = self.measure.iter();
+        measures.any(|one| one.what == What::PersistentBlocks)
+    }
+
     pub fn public_sizes(&self) -> Result<Vec<Size>> {
         self.sizes.public.iter().map(size).collect()
     }

@@ -8,7 +8,7 @@ use super::advice::{KindOf, TOO_EARLY, advice};
 use super::judge::Judged;
 use super::launches::LaunchResults;
 use super::plan::PlannedLaunch;
-use super::{Complaint, element, groups, mbarriers, merged_loads, overrun, quote};
+use super::{Complaint, barriers, element, groups, mbarriers, merged_loads, overrun, quote};
 
 /// The most findings shown per launch.
 const SHOWN: usize = 3;
@@ -71,12 +71,15 @@ pub fn judge<'a>(all: &LaunchResults<'a>) -> Judged<'a> {
         {
             what += &format!("\n  {why}");
         }
-        let about_mbarriers = match &finding.kind {
-            FindingKind::Race(_) => mbarriers::relaxed(trial),
+        let about_barriers = match &finding.kind {
+            FindingKind::Race(_) => {
+                let some = (!has_ended).then(|| barriers::of_some_warps(trial, one));
+                some.flatten().or_else(|| mbarriers::relaxed(trial))
+            }
             FindingKind::Deadlock { waiting } => mbarriers::missing_arrivals(trial, waiting),
             _ => None,
         };
-        what += &about_mbarriers.map_or(String::new(), |why| format!("\n  {why}"));
+        what += &about_barriers.map_or(String::new(), |why| format!("\n  {why}"));
         let (mistake, hint) = match too_early(finding) {
             true => TOO_EARLY,
             false => advice(finding, &kind_of),

@@ -7,7 +7,7 @@ use grader::grade::{BROKEN, Grader, sealed};
 use harness::{Nvrtc, Source, Task, Trial, TrialLaunch, Values};
 use serde::Deserialize;
 
-use crate::kernels::assignments;
+use crate::grading::assignments;
 use crate::support::{has_nvrtc, name, read, root};
 
 /// `solution/mends.toml`.

@@ -13,8 +13,9 @@ use super::block::Execution;
 use super::lane_access::{Fatal, LaneAccess, Result};
 use super::lanes::lanes;
 use super::lookahead::Issue;
+use super::machine::Machine;
 use crate::Space;
-use crate::finding::{AccessKind, FindingKind, MbarrierMisuse};
+use crate::finding::{AccessKind, Arrivals, FindingKind, MbarrierMisuse};
 use crate::happens_before::{Actor, HappensBefore, View};
 use crate::program::Program;
 use crate::shadow::{AccessCheck, AccessMode, Site};
@@ -215,6 +216,16 @@ impl Mbarrier {
     /// Whether the phase has had an arrival.
     pub fn has_begun(&self) -> bool {
         self.pending < self.expected
+    }
+
+    /// The arrivals of the current phase.
+    pub fn arrivals(&self, machine: &Machine<'_>) -> Arrivals {
+        let warps = self.arriving_warps.iter();
+        Arrivals {
+            pending: self.pending,
+            expected: self.expected,
+            warps: warps.map(|&warp| machine.warp_name(warp)).collect(),
+        }
     }
 
     /// Describes the current phase, and the arrivals and bytes it waits for.

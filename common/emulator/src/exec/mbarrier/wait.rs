@@ -173,8 +173,7 @@ impl Warp {
         };
         let (current, pending) = (barrier.current(), barrier.pending());
         let mut words = format!("{current} of mbarrier {name}: {pending}");
-        let arrived = barrier.arriving_warps.iter();
-        let arrived: Vec<String> = arrived.map(|&warp| cx.machine.warp_name(warp)).collect();
+        let arrived = barrier.arrivals(cx.machine).warps;
         if !arrived.is_empty() {
             words += &format!("; arrived: {}", arrived.join(", "));
         }

@@ -1,6 +1,6 @@
-//! Loads and stores of shared memory that C does not depend on: a kernel that makes them for show could do without shared
-//! memory. A statement is idle if C is still right once it is removed from the PTX, in addition to those found idle before: of two that
-//! do the same, one is not.
+//! Dead accesses to shared memory: those that C does not depend on. A kernel that makes them for show could do without shared
+//! memory. A statement is dead if C is still right once it is removed from the PTX, in addition to those found dead before: of two
+//! that do the same, one is not. `origin` finds those whose value is checked or cancelled.
 use std::collections::BTreeMap;
 
 use emulator::Instruction;
@@ -36,26 +36,26 @@ pub fn missed<'a>(budget: &Budget, all: &LaunchResults<'a>) -> Option<(&'a Plann
     let done = trial.launch_unsanitized(&one_tile.on).ok();
     let done = done.filter(|one| one.verification.ok())?;
     let mut ptx = trial.source().ptx.clone();
-    let mut idle = Vec::new();
+    let mut dead = Vec::new();
     // From the last to the first, so that those before stay where they are.
     for ((line, nth, opcode), (amount, index)) in statements(budget, trial, &done).into_iter().rev()
     {
         let less = removed(&ptx, line, opcode, nth);
         if let Some(less) = less.filter(|less| is_right(all, &one_tile, less)) {
             ptx = less;
-            idle.push((amount, index));
+            dead.push((amount, index));
         }
     }
     let total: f64 = amounts(budget, trial, &done)
         .map(|(amount, _)| amount)
         .sum();
-    let without: f64 = idle.iter().map(|(amount, _)| amount).sum();
+    let without: f64 = dead.iter().map(|(amount, _)| amount).sum();
     let least = least * unit(budget.per, all, &one_tile);
     if total - without >= least * 0.999_999 {
         return None;
     }
     let whole = |number: f64| harness::thousands(number.round() as u64);
-    let (_, worst) = idle.into_iter().max_by(|(a, _), (b, _)| a.total_cmp(b))?;
+    let (_, worst) = dead.into_iter().max_by(|(a, _), (b, _)| a.total_cmp(b))?;
     let instruction = trial.instructions().get(worst)?;
     let quoted = quote::line(trial.source(), instruction);
     let quoted = quoted.map_or(String::new(), |quoted| format!(" in {quoted}"));
@@ -99,7 +99,7 @@ fn statements<'b>(
             |other: &&Instruction| (other.ptx_line, &other.opcode) == (this.ptx_line, &this.opcode);
         let before = all.iter().take(index).filter(same).count();
         let there = places(&trial.source().ptx, this.ptx_line, &this.opcode).len();
-        // One that cannot be removed is not idle.
+        // One that cannot be removed is not dead.
         if let Some(nth) = before.checked_rem(there) {
             let key = (this.ptx_line, nth, this.opcode.as_str());
             statements.entry(key).or_insert((0.0, index)).0 += amount;

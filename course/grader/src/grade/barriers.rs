@@ -1,0 +1,28 @@
+//! Barriers of a block that some of its warps do not come to.
+use emulator::{Instruction, InstructionKind};
+use harness::{Launched, Trial};
+
+use super::quote;
+
+/// What is said of the first barrier of all threads that warps have executed, but not all of them equally often.
+pub fn of_some_warps(trial: &Trial, one: &Launched) -> Option<String> {
+    let mut all = trial.instructions().iter().zip(&one.run.counters);
+    // Each warp executes the first instruction once.
+    let (_, first) = all.clone().next()?;
+    let warps = first.executions;
+    let (barrier, count) = all.find_map(|(of, counters)| {
+        let is_uneven = !counters.executions.is_multiple_of(warps.max(1));
+        (is_of_all(of) && is_uneven).then_some((of, counters.executions))
+    })?;
+    let line = quote::line(trial.source(), barrier)?;
+    let [warps, count] = [warps, count].map(harness::thousands);
+    Some(format!(
+        "not every warp comes to this barrier: the launch has {warps} warps, which execute it {count} times: {line}"
+    ))
+}
+
+/// Whether it is `__syncthreads()`: `bar.sync 0`.
+fn is_of_all(of: &Instruction) -> bool {
+    let mut words = of.text.trim_end_matches(';').split_whitespace();
+    matches!(of.kind, InstructionKind::Barrier) && words.next_back() == Some("0")
+}
