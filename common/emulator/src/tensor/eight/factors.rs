@@ -95,13 +95,13 @@ impl Work for Conversion<'_, Rows> {
             }
         }
         let exponents = all.exponent.as_chunks::<16>().0.as_chunks::<2>().0;
-        let halves_of_rows = exponents.as_chunks::<FOUR>().0.iter();
-        for (pairs, to) in halves_of_rows.zip(&mut to.exponents) {
+        let upper_and_lower = exponents.as_chunks::<FOUR>().0.iter();
+        for (pairs, to) in upper_and_lower.zip(&mut to.exponents) {
             let mut words = [[0; 16]; 2];
             for (byte, pair) in pairs.iter().enumerate() {
                 for (words, row) in words.iter_mut().zip(pair) {
                     for (word, exponent) in words.iter_mut().zip(row) {
-                        *word |= ((*exponent).max(NO_BYTE + BIAS) - BIAS & 0xff) << (8 * byte);
+                        *word |= (((*exponent).max(NO_BYTE + BIAS) - BIAS) & 0xff) << (8 * byte);
                     }
                 }
             }

@@ -88,7 +88,7 @@ impl Work for Panel<'_> {
         }
         // An addend is below 2^26, so that a sum which overflows becomes one of at least 2^30.
         let wide = v.store(wide).iter().any(|&bits| bits & 3 << 30 != 0);
-        let special = v.store(highest).iter().any(|&e| e == FIELD);
+        let special = v.store(highest).contains(&FIELD);
         let mut lowest = v.store(lowest).into_iter().flat_map(i32::to_ne_bytes);
         let least = lowest.any(|top| top == LEAST_TOP);
         if wide || special || (least && self.adds && self.is_small_addend()) {
