@@ -72,7 +72,7 @@ impl Warp {
         let columns = 8 * operands.b.len();
         let mut b = vec![0; 16 * columns];
         for (panel, elements) in operands.b.iter().enumerate() {
-            for (row, elements) in elements.bits.chunks_exact(8).enumerate() {
+            for (row, elements) in elements.bits().chunks_exact(8).enumerate() {
                 for (column, to) in b[row * columns + 8 * panel..]
                     .iter_mut()
                     .take(8)

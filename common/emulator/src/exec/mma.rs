@@ -155,11 +155,6 @@ pub(super) const fn place_of_column(column: usize) -> usize {
     column / 2 + 4 * (column % 2)
 }
 
-/// Eight columns in that order.
-pub(super) fn even_and_odd([a, b, c, d, e, f, g, h]: [u16; 8]) -> [u16; 8] {
-    [a, c, e, g, b, d, f, h]
-}
-
 /// The low and the high half of each word.
 #[inline(always)]
 pub(super) fn halves_of(words: [u32; 4]) -> [u16; 8] {

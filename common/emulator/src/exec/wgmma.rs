@@ -13,6 +13,7 @@ use super::lane_access::{Fatal, Result};
 use super::lanes::ALL;
 use super::warp::Warp;
 use super::warpgroup::{Descriptors, Issued, Operands, Unordered, WARPS};
+use crate::Card;
 use crate::banks::LANES;
 use crate::descriptor::K;
 use crate::finding::{FindingKind, WgmmaOrder};
@@ -297,11 +298,20 @@ impl Warp {
         let packed = wgmma.arithmetic.is_packed();
         let panels = wgmma.d.chunks_exact(if packed { 2 } else { 4 });
         for (b, regs) in operands.b.iter().zip(panels) {
+            if wgmma.arithmetic.half().is_some()
+                // Not if two f16 sums share a register.
+                && let Ok(four) = <[u32; 4]>::try_from(regs)
+                && let Ok(d) = self.b32.get_disjoint_mut(four.map(|reg| reg as usize))
+                && tensor::add_panel(a, b, scale_d, d.map(|reg| &mut reg.0)).is_some()
+            {
+                continue;
+            }
             let mut sums = match scale_d {
                 true => self.sums(packed, regs),
                 false => [0; 128],
             };
-            tensor::multiply_converted(wgmma.arithmetic, a, b, &mut sums);
+            let (card, arithmetic) = (Card::H100, wgmma.arithmetic);
+            tensor::multiply::<16, 256, 128>(card, arithmetic, &a.bits, &b.bits(), &mut sums);
             self.put_sums(packed, regs, &sums);
         }
     }

@@ -2,6 +2,7 @@
 #[cfg(target_arch = "x86_64")]
 mod avx2;
 mod factors;
+mod panel;
 #[cfg(not(target_family = "wasm"))]
 mod plain;
 #[cfg(target_family = "wasm")]
@@ -12,8 +13,12 @@ use plain::Plain;
 
 use super::format::{nearest_f16, power};
 use super::{Bits, Card, Format, LOWEST, M, N, Sums};
-use factors::{ColumnExponents, FOUR, Floats, LEAST, RowExponents, Split};
 pub(crate) use factors::{Columns, Rows};
+use factors::{FOUR, Floats, LEAST, Split};
+pub(crate) use panel::add_panel;
+#[cfg(test)]
+pub(super) use panel::place;
+use panel::toward_zero;
 
 /// C becomes A B + C for finite numbers: A is 16 x K, B is K x 8, C is 16 x 8. If a result is subnormal, which is rare,
 /// returns `None` and leaves C unchanged; the scalar rule then handles it.
@@ -22,18 +27,26 @@ pub(super) fn outputs<T: Bits>(
     formats: (Format, Sums),
     a: &[T],
     b: &[T],
-    converted: Option<(&Rows, &Columns)>,
     c: &mut [u32; M * N],
 ) -> Option<()> {
-    // The CPU's vector instructions affect only the speed, not the bits, because every step is exact.
-    let work = Outputs {
+    vectorized(Outputs {
         card,
         formats,
         a,
         b,
-        converted,
         c,
-    };
+    })
+}
+
+/// What is compiled for each set of vector instructions.
+trait Work {
+    type Output;
+    /// Must be inlined.
+    fn compute<V: Eight>(self, v: V) -> Self::Output;
+}
+
+/// Does the work with the CPU's vector instructions. They affect only the speed, not the bits, because every step is exact.
+fn vectorized<W: Work>(work: W) -> W::Output {
     match pulp::Arch::new() {
         #[cfg(target_arch = "x86_64")]
         pulp::Arch::V3(v3) => v3.vectorize(On(v3, work)),
@@ -52,11 +65,14 @@ trait Eight: Copy {
     type Word: Copy;
     fn load(self, from: &[i32; N]) -> Self::Word;
     fn store(self, word: Self::Word) -> [i32; N];
+    /// Four numbers, and the same again.
+    fn twice(self, from: &[i32; 4]) -> Self::Word;
     fn splat(self, value: i32) -> Self::Word;
     fn add(self, a: Self::Word, b: Self::Word) -> Self::Word;
     fn sub(self, a: Self::Word, b: Self::Word) -> Self::Word;
     fn mul(self, a: Self::Word, b: Self::Word) -> Self::Word;
     fn max(self, a: Self::Word, b: Self::Word) -> Self::Word;
+    fn abs(self, a: Self::Word) -> Self::Word;
     fn and(self, a: Self::Word, b: Self::Word) -> Self::Word;
     fn or(self, a: Self::Word, b: Self::Word) -> Self::Word;
     fn xor(self, a: Self::Word, b: Self::Word) -> Self::Word;
@@ -64,6 +80,13 @@ trait Eight: Copy {
     fn greater(self, a: Self::Word, b: Self::Word) -> Self::Word;
     /// A logical shift; 0 if it is 32 bits or more.
     fn shift_right(self, a: Self::Word, bits: Self::Word) -> Self::Word;
+    fn shift_left<const BITS: i32>(self, a: Self::Word) -> Self::Word;
+    /// Adds each byte, signed and saturating.
+    fn add_bytes(self, a: Self::Word, b: Self::Word) -> Self::Word;
+    /// The larger of each two bytes, signed.
+    fn max_bytes(self, a: Self::Word, b: Self::Word) -> Self::Word;
+    /// The smaller of each two bytes, signed.
+    fn min_bytes(self, a: Self::Word, b: Self::Word) -> Self::Word;
     /// The product of the bits of f32.
     fn product(self, a: Self::Word, b: Self::Word) -> Self::Word;
     /// The bits of an f32, truncated to an integer below 2^31.
@@ -74,11 +97,11 @@ trait Eight: Copy {
 
 /// The work, with a set of vector instructions.
 #[cfg(target_arch = "x86_64")]
-struct On<'a, T>(pulp::x86::V3, Outputs<'a, T>);
+struct On<W>(pulp::x86::V3, W);
 
 #[cfg(target_arch = "x86_64")]
-impl<T: Bits> pulp::NullaryFnOnce for On<'_, T> {
-    type Output = Option<()>;
+impl<W: Work> pulp::NullaryFnOnce for On<W> {
+    type Output = W::Output;
 
     #[inline(always)]
     fn call(self) -> Self::Output {
@@ -91,12 +114,12 @@ struct Outputs<'a, T> {
     formats: (Format, Sums),
     a: &'a [T],
     b: &'a [T],
-    /// The same factors, converted already.
-    converted: Option<(&'a Rows, &'a Columns)>,
     c: &'a mut [u32; M * N],
 }
 
-impl<T: Bits> Outputs<'_, T> {
+impl<T: Bits> Work for Outputs<'_, T> {
+    type Output = Option<()>;
+
     #[inline(always)]
     fn compute<V: Eight>(self, v: V) -> Option<()> {
         let (kept, (format, sums)) = (self.card.kept(), self.formats);
@@ -109,10 +132,6 @@ impl<T: Bits> Outputs<'_, T> {
         if self.by_floats(v, &mut e, &mut sum).is_some() {
             if sums == Sums::F32 && rounded(v, kept, (&e, &sum), self.c).is_some() {
                 return Some(());
-            }
-            // Bytes do not tell products of zeros from a small addend.
-            if self.converted.is_some() && sums == Sums::F32 {
-                return None;
             }
         } else {
             let special = |bits: &T| format.is_special((*bits).into());
@@ -157,7 +176,9 @@ impl<T: Bits> Outputs<'_, T> {
         *self.c = d;
         Some(())
     }
+}
 
+impl<T: Bits> Outputs<'_, T> {
     /// E of the addends alone.
     #[inline(always)]
     fn addends(&self) -> [i32; M * N] {
@@ -174,31 +195,19 @@ impl<T: Bits> Outputs<'_, T> {
         e: &mut [i32; M * N],
         sum: &mut [i32; M * N],
     ) -> Option<()> {
-        let (mut rows, mut columns);
-        let (a, b) = match self.converted {
-            Some((a, b)) if a.moderate && b.moderate => {
-                raise(e, &a.exponents, &b.exponents);
-                (&a.floats, &b.floats)
-            }
-            Some(_) => return None,
-            None => {
-                (rows, columns) = (Floats::ZERO, Floats::ZERO);
-                if !rows.convert(self.formats.0, self.a) || !columns.convert(self.formats.0, self.b)
-                {
-                    return None;
-                }
-                let a = rows.exponent.chunks_exact(self.b.len() / N);
-                for (e, a) in e.as_chunks_mut().0.iter_mut().zip(a) {
-                    *e = v.store(largest(v, e, a, columns.exponent.as_chunks().0));
-                }
-                (&rows, &columns)
-            }
-        };
+        let (mut a, mut b) = (Floats::ZERO, Floats::ZERO);
+        if !a.convert(self.formats.0, self.a) || !b.convert(self.formats.0, self.b) {
+            return None;
+        }
+        let rows = a.exponent.chunks_exact(self.b.len() / N);
+        for (e, row) in e.as_chunks_mut().0.iter_mut().zip(rows) {
+            *e = v.store(largest(v, e, row, b.exponent.as_chunks().0));
+        }
         let kept = self.card.kept();
         match self.b.len() / N {
-            16 => products::<V, 16>(v, kept, (a, b), e, sum),
-            8 => products::<V, 8>(v, kept, (a, b), e, sum),
-            _ => products::<V, 4>(v, kept, (a, b), e, sum),
+            16 => products::<V, 16>(v, kept, (&a, &b), e, sum),
+            8 => products::<V, 8>(v, kept, (&a, &b), e, sum),
+            _ => products::<V, 4>(v, kept, (&a, &b), e, sum),
         }
         Some(())
     }
@@ -248,23 +257,6 @@ fn largest<V: Eight>(v: V, addends: &[i32; N], a: &[i32], b: &[[i32; N]]) -> V::
     })
 }
 
-/// Raises each E to the largest exponent of the products: the same as [`largest`] with a quarter of the instructions.
-#[inline(always)]
-fn raise(e: &mut [i32; M * N], a: &RowExponents, b: &ColumnExponents) {
-    for (four, e) in e.as_chunks_mut::<{ FOUR * N }>().0.iter_mut().enumerate() {
-        let mut tops = [i8::MIN; FOUR * N];
-        for (a, b) in a.iter().zip(b) {
-            let (a, b) = (a[four].as_flattened(), b.as_flattened());
-            for (top, (a, b)) in tops.iter_mut().zip(a.iter().zip(b)) {
-                *top = (*top).max(a.saturating_add(*b));
-            }
-        }
-        for (e, top) in e.iter_mut().zip(tops) {
-            *e = (*e).max(top.into());
-        }
-    }
-}
-
 /// The sums of [`Outputs::by_floats`], with a number of steps known at compile time.
 #[inline(always)]
 fn products<V: Eight, const STEPS: usize>(
@@ -299,7 +291,7 @@ fn products<V: Eight, const STEPS: usize>(
 #[inline(always)]
 fn scale<V: Eight>(v: V, kept: i32, e: V::Word) -> V::Word {
     let field = v.sub(v.splat(kept + 127), v.max(e, v.splat(LEAST)));
-    v.mul(field, v.splat(1 << 23))
+    v.shift_left::<23>(field)
 }
 
 /// Adds sums of products, in units of 2^(E - kept), to C and rounds toward zero. Returns `None`, and changes nothing, if an
@@ -317,9 +309,9 @@ fn rounded<V: Eight>(
     let mut d = [0; M * N];
     let mut rare = v.splat(0);
     let rows = e.as_chunks().0.iter().zip(sum.as_chunks().0);
-    let to = c.as_chunks().0.iter().zip(d.as_chunks_mut().0);
+    let to = c.as_chunks::<N>().0.iter().zip(d.as_chunks_mut().0);
     for ((e, sum), (c, d)) in rows.zip(to) {
-        let (e, c) = (v.load(e), v.load(&c.map(|bits: u32| bits as i32)));
+        let (e, c) = (v.load(e), v.load(&pulp::cast(*c)));
         let unit = scale(v, kept, e);
         let total = v.add(v.load(sum), v.truncate(v.product(c, unit)));
         let [above, below] = [
@@ -329,13 +321,7 @@ fn rounded<V: Eight>(
         let lost = v.and(v.greater(v.splat(LEAST), e), c);
         let special = v.greater(e, v.splat(127));
         rare = v.or(v.or(rare, lost), v.or(special, v.or(above, below)));
-        let sign = v.and(total, v.splat(i32::MIN));
-        let magnitude = v.max(total, v.sub(v.splat(0), total));
-        let nearest = v.nearest(magnitude);
-        // One unit in the last place less where the nearest number is larger.
-        let cut = v.add(nearest, v.greater(v.truncate(nearest), magnitude));
-        let inverse = v.sub(v.splat(254 << 23), unit);
-        *d = v.store(v.or(v.product(cut, inverse), sign));
+        *d = v.store(toward_zero(v, total, unit));
     }
     if v.store(rare) != [0; N] {
         return None;
@@ -406,11 +392,10 @@ mod tests {
             formats,
             a,
             b,
-            converted: None,
             c: &mut plain,
         };
         let done = work.compute(Plain);
-        assert_eq!(done, outputs(card, formats, a, b, None, &mut vectors));
+        assert_eq!(done, outputs(card, formats, a, b, &mut vectors));
         assert_eq!(plain, vectors);
         done.is_some()
     }

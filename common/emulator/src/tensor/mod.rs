@@ -31,7 +31,7 @@ mod fp8;
 mod integer;
 mod steps;
 
-pub(crate) use eight::{Columns, Rows};
+pub(crate) use eight::{Columns, Rows, add_panel};
 pub(crate) use format::{Format, Sums};
 pub(crate) use fp8::Fp8;
 pub(crate) use integer::{BitOp, Integer};
@@ -199,25 +199,6 @@ pub(crate) fn multiply<const K: usize, const A: usize, const B: usize>(
     }
 }
 
-/// Adds A B to C as a `wgmma` does, 16 rows and 8 columns of it.
-#[inline(always)]
-pub(crate) fn multiply_converted(
-    arithmetic: Arithmetic,
-    a: &Rows,
-    b: &Columns,
-    c: &mut [u32; M * N],
-) {
-    // No other card has `wgmma`.
-    let card = Card::H100;
-    if let Arithmetic::Half(factor, sums) = arithmetic {
-        let formats = (factor.into(), sums);
-        if eight::outputs(card, formats, &a.bits, &b.bits, Some((a, b)), c).is_some() {
-            return;
-        }
-    }
-    multiply::<16, 256, 128>(card, arithmetic, &a.bits, &b.bits, c);
-}
-
 fn half<const K: usize, const A: usize, const B: usize>(
     card: Card,
     factor: Factor,
@@ -334,7 +315,7 @@ fn sum<T: Bits, const K: usize, const A: usize, const B: usize>(
     b: &[T; B],
     c: &mut [u32; M * N],
 ) {
-    if eight::outputs(card, (format, sums), a, b, None, c).is_none() {
+    if eight::outputs(card, (format, sums), a, b, c).is_none() {
         *c = by_output::<T, K, A, B>(card, (format, sums), a, b, c);
     }
 }
@@ -373,6 +354,7 @@ mod tests {
                 .wrapping_add(1_442_695_040_888_963_407);
             (x >> 32) as u32
         };
+        let mut panels = 0;
         for round in 0..2000 {
             for factor in [Factor::F16, Factor::Bf16] {
                 // Half of the rounds have a narrow range of exponents, so that terms overlap and cancel.
@@ -416,16 +398,30 @@ mod tests {
                 for card in Card::ALL {
                     compare::<u16, 16, 256, 128>(card, (factor.into(), Sums::F32), &a, &b, &c);
                 }
-                let arithmetic = Arithmetic::Half(factor, Sums::F32);
                 let (mut rows, mut columns) = (Rows::ZERO, Columns::ZERO);
-                (rows.bits, columns.bits) = (a, b);
+                rows.bits = a;
+                let pair =
+                    |kk: usize, n: usize| [b[16 * kk + n], b[16 * kk + 8 + n]].map(u32::from);
+                let word = |[low, high]: [u32; 2]| low | high << 16;
+                columns.words =
+                    std::array::from_fn(|kk| std::array::from_fn(|n| word(pair(kk, n))));
+                assert_eq!(columns.bits(), b);
                 rows.convert(factor.into());
                 columns.convert(factor.into());
-                let mut d = c;
-                multiply_converted(arithmetic, &rows, &columns, &mut d);
+                let mut registers: [[u32; 32]; 4] =
+                    std::array::from_fn(|r| std::array::from_fn(|lane| c[eight::place(r, lane)]));
+                let before = registers;
+                let done = add_panel(&rows, &columns, true, registers.each_mut());
                 let formats = (factor.into(), Sums::F32);
                 let expected = by_output::<u16, 16, 256, 128>(Card::H100, formats, &a, &b, &c);
-                assert_eq!(d, expected, "{factor:?}");
+                panels += u32::from(done.is_some());
+                let expected: [[u32; 32]; 4] = match done {
+                    None => before,
+                    Some(()) => std::array::from_fn(|r| {
+                        std::array::from_fn(|lane| expected[eight::place(r, lane)])
+                    }),
+                };
+                assert_eq!(registers, expected, "{factor:?}");
                 // f16 sums; and tf32 factors with the same bits and some below them.
                 let halves = c.map(|bits| bits >> 16);
                 compare::<u16, 16, 256, 128>(Card::H100, (Format::F16, Sums::F16), &a, &b, &halves);
@@ -435,6 +431,8 @@ mod tests {
                 compare::<u32, 8, 128, 64>(Card::H100, (Format::Tf32, Sums::F32), &a, &b, &c);
             }
         }
+        // The rest has infinities, large exponents or wide sums.
+        assert!(panels > 1000, "{panels}");
     }
 
     fn compare<T: Bits, const K: usize, const A: usize, const B: usize>(

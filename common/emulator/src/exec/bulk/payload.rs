@@ -44,8 +44,8 @@ impl Shape {
     fn address(self, start: u32, chunk: u32) -> u32 {
         let at = chunk * RUN;
         let straight = match self.swizzle.width() {
-            None => at,
-            Some(width) => at / self.row * width + at % self.row,
+            Some(width) if width != self.row => at / self.row * width + at % self.row,
+            None | Some(_) => at,
         };
         self.swizzle.apply(start + straight)
     }
@@ -90,14 +90,10 @@ impl Execution<'_> {
 
     pub(super) fn scatter(&mut self, rank: usize, at: u32, data: &[u8], shape: Shape) {
         if let Some(block) = self.block_of(rank) {
-            for (chunk, bytes) in (0..).zip(data.chunks_exact(RUN as usize)) {
+            let words = data.as_chunks().0.as_chunks::<4>().0;
+            for (chunk, words) in (0..).zip(words) {
                 let to = shape.address(at, chunk) as usize / 4;
-                for (word, bytes) in block.shared[to..to + 4]
-                    .iter_mut()
-                    .zip(bytes.chunks_exact(4))
-                {
-                    *word = u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
-                }
+                block.shared[to..to + 4].copy_from_slice(&words.map(u32::from_le_bytes));
             }
             block.activity += 1;
         }
@@ -265,8 +261,8 @@ impl Warp {
             );
             return Err(cx.invalid_copy(reason, site));
         }
-        let mut pieces = Vec::new();
-        let mut touched = Vec::new();
+        let count = (bytes / tile.row_bytes()) as usize;
+        let (mut pieces, mut touched) = (Vec::with_capacity(count), Vec::with_capacity(count));
         for (at, address, bytes) in rows(&tile, start) {
             let global = self.global_side(address, bytes, verb, site, cx)?;
             touched.push((address, bytes));
@@ -297,7 +293,7 @@ fn rows(tile: &Tile, start: [i64; 5]) -> impl Iterator<Item = (u32, u64, u32)> {
     (0..outer).filter_map(move |row| {
         let mut left = row;
         let mut address = (tile.address as i64).wrapping_add((start[0] + first) * i64::from(size));
-        for dimension in 1..5 {
+        for dimension in 1..tile.rank {
             let count = counts[dimension];
             let at = start[dimension] + i64::from(left % count * tile.step(dimension));
             left /= count;

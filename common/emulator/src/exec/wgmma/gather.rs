@@ -1,7 +1,7 @@
 //! The operands of a `wgmma` in shared memory, read and converted once for its four warps.
 use super::ROWS;
 use crate::descriptor::{Descriptor, K, UNIT};
-use crate::exec::mma::{even_and_odd, halves_of, place_of_column};
+use crate::exec::mma::{halves_of, place_of_column};
 use crate::exec::warpgroup::{Descriptors, Operands, WARPS};
 use crate::op::Wgmma;
 use crate::tensor::{Arithmetic, Columns, Rows};
@@ -35,51 +35,66 @@ pub(super) fn gather(
     let ([a_transposed, b_transposed], format) = (wgmma.transposed, wgmma.arithmetic.half());
     if let Some(bits) = descriptors.a {
         to.a.resize_with(WARPS, || Rows::ZERO);
-        let (signs, step) = (sign(wgmma, 0), if a_transposed { 16 } else { 1 });
-        read_units(bits, ROWS, a_transposed, signs, shared, |row, k, unit| {
-            place(&mut to.a[row / 16].bits, row % 16 * 16 + k, step, unit);
-        })?;
+        let signs = sign(wgmma, 0);
+        let a = Descriptor::decode(bits).ok()?;
+        for (row, k) in units(ROWS, a_transposed) {
+            let unit = read_unit(&a, a_transposed, (row, k), shared)?.map(|word| word ^ signs);
+            let (row, k) = (row as usize, k as usize);
+            let (bits, at) = (&mut to.a[row / 16].bits, row % 16 * 16 + k);
+            match a_transposed {
+                true => place(bits, at, 16, halves_of(unit)),
+                false => bits[at..at + 8].copy_from_slice(&halves_of(unit)),
+            }
+        }
         if let Some(format) = format {
             to.a.iter_mut().for_each(|rows| rows.convert(format));
         }
     }
-    let (bits, n, signs) = (descriptors.b, wgmma.product.n, sign(wgmma, 1));
+    let (signs, n) = (sign(wgmma, 1), wgmma.product.n);
+    let b = Descriptor::decode(descriptors.b).ok()?;
     to.b.resize_with(n as usize / 8, || Columns::ZERO);
-    read_units(bits, n, b_transposed, signs, shared, |column, k, unit| {
-        let bits = &mut to.b[column / 8].bits;
-        match b_transposed {
-            false => place(bits, 8 * k + place_of_column(column % 8), 8, unit),
-            true => place(bits, 8 * k, 1, even_and_odd(unit)),
+    for (columns, first) in to.b.iter_mut().zip((0..n).step_by(8)) {
+        let words = &mut columns.words;
+        if b_transposed {
+            for (k, words) in (0..K).step_by(2).zip(words) {
+                let [low, high] = [k, k + 1].map(|k| read_unit(&b, true, (first, k), shared));
+                *words = by_k(low?, high?).map(|word| word ^ signs);
+            }
+            continue;
         }
-    })?;
+        for (column, k) in units(8, false) {
+            let unit = read_unit(&b, false, (first + column, k), shared)?;
+            let place = place_of_column(column as usize);
+            let rows = words.iter_mut().skip(k as usize / 2);
+            for (words, word) in rows.zip(unit) {
+                words[place] = word ^ signs;
+            }
+        }
+    }
     if let Some(format) = format {
         (to.b.iter_mut()).for_each(|columns| columns.convert(format));
     }
     Some(())
 }
 
-/// Passes on the 16-byte units of an operand: row or column, k, and eight elements, in the direction in which they are
-/// contiguous. `None` if one is outside shared memory.
+/// The 16-byte unit that begins with element (mn, k); `None` if it is outside shared memory.
 #[inline(always)]
-fn read_units(
-    bits: u64,
-    mn: u32,
+fn read_unit(
+    descriptor: &Descriptor,
     transposed: bool,
-    sign: u32,
+    (mn, k): (u32, u32),
     shared: &[u32],
-    mut put: impl FnMut(usize, usize, [u16; 8]),
-) -> Option<()> {
-    let descriptor = Descriptor::decode(bits).ok()?;
-    for (row, k) in units(mn, transposed) {
-        let at = descriptor.unit(transposed, row, k) as usize / 4;
-        let words = shared.get(at..)?.first_chunk::<4>()?;
-        put(
-            row as usize,
-            k as usize,
-            halves_of(words.map(|word| word ^ sign)),
-        );
-    }
-    Some(())
+) -> Option<[u32; 4]> {
+    let at = descriptor.unit(transposed, mn, k) as usize / 4;
+    shared.get(at..)?.first_chunk().copied()
+}
+
+/// Eight columns at k and at k + 1, as words of both, even columns before odd ones.
+fn by_k(low: [u32; 4], high: [u32; 4]) -> [u32; 8] {
+    std::array::from_fn(|place| match place {
+        0..4 => low[place] & 0xffff | high[place] << 16,
+        _ => low[place - 4] >> 16 | high[place - 4] & 0xffff_0000,
+    })
 }
 
 /// Writes eight elements to every `stride`th place, from `at` on.

@@ -12,6 +12,10 @@ impl Eight for pulp::x86::V3 {
         pulp::cast(word)
     }
     #[inline(always)]
+    fn twice(self, from: &[i32; 4]) -> Self::Word {
+        self.avx2._mm256_broadcastsi128_si256(pulp::cast(*from))
+    }
+    #[inline(always)]
     fn splat(self, value: i32) -> Self::Word {
         self.avx._mm256_set1_epi32(value)
     }
@@ -32,6 +36,10 @@ impl Eight for pulp::x86::V3 {
         self.avx2._mm256_max_epi32(a, b)
     }
     #[inline(always)]
+    fn abs(self, a: Self::Word) -> Self::Word {
+        self.avx2._mm256_abs_epi32(a)
+    }
+    #[inline(always)]
     fn and(self, a: Self::Word, b: Self::Word) -> Self::Word {
         self.avx2._mm256_and_si256(a, b)
     }
@@ -50,6 +58,22 @@ impl Eight for pulp::x86::V3 {
     #[inline(always)]
     fn shift_right(self, a: Self::Word, bits: Self::Word) -> Self::Word {
         self.avx2._mm256_srlv_epi32(a, bits)
+    }
+    #[inline(always)]
+    fn shift_left<const BITS: i32>(self, a: Self::Word) -> Self::Word {
+        self.avx2._mm256_slli_epi32::<BITS>(a)
+    }
+    #[inline(always)]
+    fn add_bytes(self, a: Self::Word, b: Self::Word) -> Self::Word {
+        self.avx2._mm256_adds_epi8(a, b)
+    }
+    #[inline(always)]
+    fn max_bytes(self, a: Self::Word, b: Self::Word) -> Self::Word {
+        self.avx2._mm256_max_epi8(a, b)
+    }
+    #[inline(always)]
+    fn min_bytes(self, a: Self::Word, b: Self::Word) -> Self::Word {
+        self.avx2._mm256_min_epi8(a, b)
     }
     #[inline(always)]
     fn product(self, a: Self::Word, b: Self::Word) -> Self::Word {

@@ -1,7 +1,8 @@
 //! WebAssembly's vectors of 128 bits, with which the module is compiled.
 use std::arch::wasm32::{
-    f32x4_convert_i32x4, f32x4_mul, i32x4, i32x4_add, i32x4_extract_lane, i32x4_gt, i32x4_max,
-    i32x4_mul, i32x4_splat, i32x4_sub, i32x4_trunc_sat_f32x4, v128, v128_and, v128_or, v128_xor,
+    f32x4_convert_i32x4, f32x4_mul, i8x16_add_sat, i8x16_max, i8x16_min, i32x4, i32x4_abs,
+    i32x4_add, i32x4_extract_lane, i32x4_gt, i32x4_max, i32x4_mul, i32x4_shl, i32x4_splat,
+    i32x4_sub, i32x4_trunc_sat_f32x4, v128, v128_and, v128_or, v128_xor,
 };
 
 use super::{Eight, N};
@@ -36,6 +37,10 @@ impl Eight for Simd128 {
         ]
     }
     #[inline(always)]
+    fn twice(self, &[a, b, c, d]: &[i32; 4]) -> Self::Word {
+        [i32x4(a, b, c, d); 2]
+    }
+    #[inline(always)]
     fn splat(self, value: i32) -> Self::Word {
         [i32x4_splat(value); 2]
     }
@@ -54,6 +59,10 @@ impl Eight for Simd128 {
     #[inline(always)]
     fn max(self, a: Self::Word, b: Self::Word) -> Self::Word {
         both(a, b, |a, b| i32x4_max(a, b))
+    }
+    #[inline(always)]
+    fn abs(self, a: Self::Word) -> Self::Word {
+        a.map(|word| i32x4_abs(word))
     }
     #[inline(always)]
     fn and(self, a: Self::Word, b: Self::Word) -> Self::Word {
@@ -77,6 +86,22 @@ impl Eight for Simd128 {
         let (a, bits) = (self.store(a), self.store(bits));
         let shifted = |n| (a[n] as u32).unbounded_shr(bits[n] as u32) as i32;
         self.load(&std::array::from_fn(shifted))
+    }
+    #[inline(always)]
+    fn shift_left<const BITS: i32>(self, a: Self::Word) -> Self::Word {
+        a.map(|word| i32x4_shl(word, BITS as u32))
+    }
+    #[inline(always)]
+    fn add_bytes(self, a: Self::Word, b: Self::Word) -> Self::Word {
+        both(a, b, |a, b| i8x16_add_sat(a, b))
+    }
+    #[inline(always)]
+    fn max_bytes(self, a: Self::Word, b: Self::Word) -> Self::Word {
+        both(a, b, |a, b| i8x16_max(a, b))
+    }
+    #[inline(always)]
+    fn min_bytes(self, a: Self::Word, b: Self::Word) -> Self::Word {
+        both(a, b, |a, b| i8x16_min(a, b))
     }
     #[inline(always)]
     fn product(self, a: Self::Word, b: Self::Word) -> Self::Word {
