@@ -13,18 +13,6 @@ extern "C" __constant__ int transpose_launch[] = {TILE_ROWS, TILE_COLS, THREADS,
 
 static_assert(TILE_ROWS % 32 == 0 && TILE_COLS % 32 == 0, "a warp takes 32 neighbors of a row, or of a column");
 
-constexpr int WARPS = THREADS / 32;
-constexpr int ROW_BANKS = TILE_COLS / 2;               // words of 4 bytes in a row of the tile: two elements in each
-constexpr int SHARING = ROW_BANKS < 32 ? 32 / ROW_BANKS : 1;   // rows that are side by side in the 32 banks
-
-// The position of an element in the tile. A bank's word is a pair of elements, so only whole pairs move: pair p of a
-// row is stored in the place of pair p ^ (row / SHARING). Rows that share the banks are in different banks anyway.
-__device__ int place(int row, int col)
-{
-    const int pair = col / 2 ^ row / SHARING % (ROW_BANKS < 32 ? ROW_BANKS : 32);
-    return row * TILE_COLS + pair * 2 + col % 2;
-}
-
 // `in` is (rows, cols), `out` is (cols, rows), both row-major.
 extern "C" __global__ void __launch_bounds__(THREADS)
 transpose(const unsigned short* in, unsigned short* out, int rows, int cols)
@@ -38,8 +26,7 @@ transpose(const unsigned short* in, unsigned short* out, int rows, int cols)
     in += tileRow * cols + tileCol;
     out += tileCol * rows + tileRow;
 
-    // Where am I? A warp copies 32 neighboring elements at a time, every WARPS-th group of them.
-    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    const int lane = threadIdx.x;
 
     // Load. Lanes are along a row of the tile.
     const int r0 = lane / (TILE_COLS / 8) * 8, c0 = lane % (TILE_COLS / 8) * 8;

@@ -26,15 +26,6 @@ constexpr int ROWS = 32 / A_CHUNKS;
 // Floats of As: the tile, with a gap after every eight of its rows.
 constexpr int A_FLOATS = BK * BM + (A_CHUNKS - 1) * ROWS;
 
-// The position in As of A's element in this row and with this k, for all code that accesses it. For float4, four
-// rows of one k, from a multiple of four on, must be contiguous and start on a 16-byte boundary.
-__device__ int place(int k, int row)
-{
-    // All rows of As start in bank 0. Those of one chunk may, since they are never stored together; a gap as long as
-    // the run of floats that is stored at once moves the next chunk's rows to the banks after it.
-    return k * BM + k / CHUNK * ROWS + row;
-}
-
 // One half of a pair, as a float.
 __device__ float half_to_float(unsigned pair, int high)
 {
@@ -71,12 +62,10 @@ gemm(const unsigned short* A, const unsigned short* B, unsigned short* C, int M,
     const int tileRow = blockIdx.x % rowTiles * BM;
     const int tileCol = blockIdx.x / rowTiles * BN;
 
-    // Where am I? A warp computes 32 x 64 elements with its lanes as 4 x 8: lane = 0bRCCCr, row Rr, column CCC.
-    // Lanes i and i^1 then read the same floats of Bs, lanes i and i^2 the same of As, and if that holds for
-    // the whole warp, a float4 is served to 16 lanes at a time instead of 8.
+    // Where am I? Two neighboring lanes share four rows of C; each has half of the columns.
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     const int threadRow = lane / 2 + 16 * warp;
-    const int threadCol = lane % 2;                                 // 0 to 7
+    const int threadCol = lane % 2;
 
     // What do I copy? A chunk of some rows of A's tile, and four elements of some rows of B's.
     const int aRow = threadIdx.x / A_CHUNKS, aCol = threadIdx.x % A_CHUNKS * CHUNK;
@@ -86,7 +75,7 @@ gemm(const unsigned short* A, const unsigned short* B, unsigned short* C, int M,
 
     float acc[TM][TN] = {};
     for (int k0 = 0; k0 < K; k0 += BK) {
-        // Load. Neighboring lanes load neighboring chunks of a row of A; the eight stores go to eight rows of As.
+        // Load. Two lanes load the two halves of 16 columns of A, and exchange what the other lacks.
         unsigned mine[TM][BK / 2];
         #pragma unroll
         for (int m = 0; m < TM; ++m)
@@ -115,8 +104,7 @@ gemm(const unsigned short* A, const unsigned short* B, unsigned short* C, int M,
         // Wait until the whole tile has been copied.
         __syncthreads();
 
-        // Compute. A thread's 8 columns are two runs of four, 32 apart: the 8 float4 that a warp reads at once are
-        // then contiguous. With eight in one run, the fifth would be in the banks of the first, and so on.
+        // Compute. A thread's 32 columns are four runs of eight, 16 apart.
         #pragma unroll
         for (int k = 0; k < BK; ++k) {
             float regA[TM], regB[TN];

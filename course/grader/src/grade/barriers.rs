@@ -1,10 +1,11 @@
-//! Barriers of a block that some of its warps do not come to.
+//! Barriers of a block that some of its warps may not reach.
 use emulator::{Instruction, InstructionKind};
 use harness::{Launched, Trial};
 
 use super::quote;
 
-/// What is said of the first barrier of all threads that warps have executed, but not all of them equally often.
+/// What is said of the first barrier of all threads that warps have executed, but not all of them equally often. In a persistent
+/// kernel, that is right if the blocks have unequal numbers of tiles.
 pub fn of_some_warps(trial: &Trial, one: &Launched) -> Option<String> {
     let mut all = trial.instructions().iter().zip(&one.run.counters);
     // Each warp executes the first instruction once.
@@ -17,7 +18,7 @@ pub fn of_some_warps(trial: &Trial, one: &Launched) -> Option<String> {
     let line = quote::line(trial.source(), barrier)?;
     let [warps, count] = [warps, count].map(harness::thousands);
     Some(format!(
-        "not every warp comes to this barrier: the launch has {warps} warps, which execute it {count} times: {line}"
+        "perhaps not every warp reaches this barrier: the launch has {warps} warps, which execute it {count} times: {line}"
     ))
 }
 

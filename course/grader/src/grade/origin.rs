@@ -3,7 +3,8 @@
 //! that nothing changes, was loaded from global memory into a register.
 //!
 //! A value is traced through the registers of the PTX, whatever the instructions between do with it. The compiler gives each value
-//! a register of its own, so the order of instructions does not matter.
+//! a register of its own, so the order of instructions does not matter. Predicates are not traced: whether a tile is inside may well
+//! depend on what was loaded from global memory. Neither are addresses.
 use std::collections::BTreeMap;
 
 use emulator::{Counters, Instruction, InstructionKind as Kind, Number, Space};
@@ -113,7 +114,7 @@ impl<'a> Origins<'a> {
                     add(self.own_memory.entry(address(of)).or_default());
                 }
                 Kind::Store(_) | Kind::StoreMatrix { .. } => {}
-                _ if of.opcode.starts_with("red.") => {}
+                _ if of.opcode.starts_with("red.") || of.opcode.starts_with("setp.") => {}
                 _ => {
                     for register in of.operands.first().into_iter().flatten() {
                         add(self.registers.entry(*register).or_default());
@@ -128,8 +129,13 @@ impl<'a> Origins<'a> {
     fn result(&self, index: usize, of: &Instruction) -> Origin {
         match &of.kind {
             Kind::Load(from) if is_own(from.space) => {
+                // An index of a local array, or a function's parameter: it is not known which of the stores this reads.
+                let unknown = Origin {
+                    is_loaded: true,
+                    global: None,
+                };
                 let stored = self.own_memory.get(address(of));
-                stored.copied().unwrap_or_default()
+                stored.copied().unwrap_or(unknown)
             }
             Kind::Load(_) | Kind::LoadMatrix { .. } | Kind::Atomic { .. } => {
                 let counters = self.launched.run.counters.get(index);
@@ -140,9 +146,7 @@ impl<'a> Origins<'a> {
                 }
             }
             _ => {
-                let guard = of.guard.iter().map(|(register, _)| register);
-                let used = of.operands.iter().skip(1).flatten();
-                self.all(guard.chain(used))
+                self.all(of.operands.iter().skip(1).flatten())
             }
         }
     }

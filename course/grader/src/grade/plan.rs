@@ -168,9 +168,8 @@ pub fn others(rubric: &Rubric, secret: Option<&[u8]>, student: &str) -> Vec<Plan
 }
 
 /// Waves of tiles, steps along K, and whether there are more rows than columns. The tiles of the rubric take turns. A kernel may
-/// be mended for some sizes only, so there are steps with every remainder for rings of two, three or four stages. Each tile has
-/// several waves of tiles with a number of steps that is an odd number of rounds of a ring of three and two more, and so have a
-/// K above 1024, and an M.
+/// be right for some sizes only, so there are steps with every remainder for rings of two, three or four stages. For each tile there
+/// are launches with several waves whose number of steps leaves a remainder of 5 modulo 6. One has a K above 1024, one an M above 1024.
 const WAVES: [(u32, u32, bool); 8] = [
     (2, 3, false),
     (3, 2, false),
@@ -558,7 +557,7 @@ mod tests {
         }
     }
 
-    /// A kernel that is mended only for some tiles, grids, or numbers of steps is wrong in one of these.
+    /// A kernel that is right only for some tiles, grids, or numbers of steps is wrong in one of these.
     #[test]
     fn a_bug_is_looked_for_in_launches_of_every_kind() {
         type Kind = fn(&PlannedLaunch) -> bool;
