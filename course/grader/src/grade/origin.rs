@@ -145,9 +145,7 @@ impl<'a> Origins<'a> {
                     global: (sectors > 0).then_some(index),
                 }
             }
-            _ => {
-                self.all(of.operands.iter().skip(1).flatten())
-            }
+            _ => self.all(of.operands.iter().skip(1).flatten()),
         }
     }
 
