@@ -26,7 +26,7 @@ transpose(const unsigned short* in, unsigned short* out, int rows, int cols)
     in += tileRow * cols + tileCol;
     out += tileCol * rows + tileRow;
 
-    const int lane = threadIdx.x;
+    const int lane = threadIdx.x % 32;
 
     // Load. Lanes are along a row of the tile.
     const int r0 = lane / (TILE_COLS / 8) * 8, c0 = lane % (TILE_COLS / 8) * 8;
