@@ -75,9 +75,7 @@ fn wrong_and_cheating_kernels_lose_points_for_the_right_reason() {
         let mut mutations = Mutations::of(&assignment).mutation;
         let is_shown = |one: &Mutation| shown.contains(&recorded::called(&folder, one));
         mutations.retain(|one| is_shown(one) || !recorded::recording());
-        let mutations = part(mutations, MISTAKES, |one| {
-            one.class.is_some() || is_shown(one)
-        });
+        let mutations = part(mutations, WRONG, is_shown);
         let judged = on_all_cores(&mutations, |one| {
             let grade = graded(&grader, &assignment, &one.text(&assignment));
             let row = is_shown(one).then(|| recorded::row(&folder, one, &grade));
@@ -95,9 +93,9 @@ fn wrong_and_cheating_kernels_lose_points_for_the_right_reason() {
     recorded::check(&shown, &said);
 }
 
-/// The beginners' mistakes and the right solutions of each assignment that are graded without `GEMM_WHOLE_SUITE=1`. With it, all
-/// are, which takes several minutes longer: do so after a change of the grader or of a rubric.
-const MISTAKES: usize = 10;
+/// The wrong kernels, mistakes and cheats, and the right solutions of each assignment that are graded without `GEMM_WHOLE_SUITE=1`. With
+/// it, all are, which takes ten minutes longer: do so after a change of the grader or of a rubric.
+const WRONG: usize = 20;
 const SOLUTIONS: usize = 6;
 
 /// All that must be there, and so many of the others, spread over the list.
