@@ -26,7 +26,7 @@
 //! | `advice` | what should the student ask about it? |
 //! | `merged_loads` | where is the value of a load used that the compiler has moved? |
 //! | `quote` | how does a complaint quote a line? |
-//! | `barriers` | which barrier do some warps not come to? |
+//! | `barriers` | which barrier do perhaps some warps not reach? |
 //! | `mbarriers` | which arrivals are missing, and what orders nothing? |
 //! | `groups` | which copies are not waited for? |
 //! | `overrun` | does a store run into the next array of shared memory? |
