@@ -68,7 +68,9 @@ pub use finding::{
 pub use instruction_kind::{
     Base, FactorFormat, Fence, InstructionKind, MatrixProduct, Number, Space, SumFormat, Transfer,
 };
-pub use launch::{KernelArg, LaunchConfig, LaunchReport, Limits, Options, Printed, Progress, Simd};
+pub use launch::{
+    ChangeShared, KernelArg, LaunchConfig, LaunchReport, Limits, Options, Printed, Progress, Simd,
+};
 pub use lower::SHARED_BASE;
 pub use observed::{CopyLead, MatrixFactors};
 pub use program::{Callee, Instruction, Param, ParamKind, SourceLine};

@@ -65,8 +65,6 @@ pub struct Instruction {
     pub opcode: String,
     /// The guard, `@p` or `@!p`: the register's number in the kernel, and whether it is negated.
     pub guard: Option<(u32, bool)>,
-    /// The registers of each operand, those of its address included: their numbers in the kernel, which are not reused.
-    pub operands: Vec<Vec<u32>>,
     /// What it does.
     pub kind: InstructionKind,
     /// Its line in the kernel's file: the line of the call if it was inlined.

@@ -1,7 +1,7 @@
 //! The host's part of a matrix product, as a rung's `main.rs` writes it: compile, allocate, launch, verify.
 use std::rc::Rc;
 
-use emulator::{LaunchReport, SnapshotRequest};
+use emulator::{ChangeShared, LaunchReport, SnapshotRequest};
 use half::f16;
 
 use crate::device::{Arg, Buffer, Device, LaunchConfig, Tiling};
@@ -341,6 +341,13 @@ impl Host {
             let options = context.options_mut();
             (options.sanitize, options.lookahead) = (request.is_none(), request.is_none());
             options.snapshot = request;
+        }
+    }
+
+    /// Makes the emulator change what shared memory holds before each load; `None` turns this off.
+    pub(crate) fn change_shared(&mut self, change: Option<ChangeShared>) {
+        if let Device::Emulator(context) = &mut self.device {
+            context.options_mut().change_shared = change;
         }
     }
 

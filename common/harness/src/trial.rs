@@ -2,9 +2,11 @@
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use emulator::{
-    Card, Finding, Instruction, LaunchReport, Limits, Options, Snapshot, SnapshotRequest,
+    Card, ChangeShared, Finding, Instruction, LaunchReport, Limits, Options, Snapshot,
+    SnapshotRequest,
 };
 use half::f16;
 
@@ -12,7 +14,7 @@ use crate::{
     Error, Function, Host, Kernel, Prediction, Problem, Result, Rung, Settings, Size, Source,
     Target, TensorBox, Tile, Values, Verification, host, predict, transpose, verify,
 };
-use problem::to_bytes;
+use problem::{threes_to_fives, to_bytes};
 
 /// What a kernel is to compute.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -261,6 +263,26 @@ impl Trial {
         self.host.borrow_mut().sanitize(false);
         let launched = self.launch(on);
         self.host.borrow_mut().sanitize(true);
+        launched
+    }
+
+    /// Launches it on [`Values::Threes`]; shared memory holds a five for each three when it is loaded from. If what counts
+    /// comes from there, C has the same bits as in a launch on [`Values::Fives`].
+    ///
+    /// # Errors
+    /// As for [`Self::launch`].
+    pub fn launch_with_fives_in_shared(&self, on: &TrialLaunch) -> Result<Launched> {
+        let change: ChangeShared = Arc::new(|words| {
+            for word in words {
+                *word = threes_to_fives(*word);
+            }
+        });
+        self.host.borrow_mut().change_shared(Some(change));
+        let launched = self.launch(&TrialLaunch {
+            values: Values::Threes,
+            ..*on
+        });
+        self.host.borrow_mut().change_shared(None);
         launched
     }
 

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::Error;
 use crate::program::{Instruction, Program};
-use crate::ptx::{Kernel, Operand, Parsed, Ptx, PtxError, Statement, check_availability};
+use crate::ptx::{Kernel, Parsed, Ptx, PtxError, Statement, check_availability};
 
 /// The most operations of a kernel, against hostile input. The sanitizer numbers them with 22 bits.
 const MAX_OPERATIONS: usize = 1 << 21;
@@ -61,7 +61,6 @@ fn program(module: &Parsed, kernel: &Kernel) -> Result<Program> {
                     text: instr.text.clone(),
                     opcode: instr.opcode.join("."),
                     guard: instr.guard,
-                    operands: instr.operands.iter().map(Operand::registers).collect(),
                     kind: instruction_kind::kind_of(instr, &lowering.program.ops[first..]),
                     source,
                     inlined_from,

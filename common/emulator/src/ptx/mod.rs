@@ -319,24 +319,6 @@ impl Instr {
 }
 
 impl Operand {
-    /// The registers in it.
-    pub fn registers(&self) -> Vec<RegisterId> {
-        match self {
-            Self::Register(register) | Self::NotRegister(register) => vec![*register],
-            Self::Address(base, _) => base.registers(),
-            Self::Vector(all) => all.iter().flat_map(Self::registers).collect(),
-            Self::Pair(a, b) => [a, b].iter().flat_map(|one| one.registers()).collect(),
-            Self::Int(_)
-            | Self::F32(_)
-            | Self::F64(_)
-            | Self::Special(_)
-            | Self::Symbol(..)
-            | Self::Label(_)
-            | Self::Sink
-            | Self::Targets(_) => Vec::new(),
-        }
-    }
-
     /// The elements of a vector, or a single operand.
     pub fn elements(&self) -> &[Operand] {
         match self {

@@ -15,7 +15,7 @@ use super::launches::LaunchResults;
 use super::mechanism::stores_globally;
 use super::plan::{Class, PlannedLaunch};
 use super::rubric::AssignmentKind;
-use super::{dead, origin, quote};
+use super::{dead, quote, shared_values};
 
 /// Bounds on one effect, for each launch.
 #[derive(Debug, Deserialize)]
@@ -283,7 +283,7 @@ pub fn judge<'a>(all: &LaunchResults<'a>, judged: &mut Judged<'a>) {
             if judged.credit > 0.0
                 && all.sound()
                 && let Some((launch, what)) =
-                    origin::missed(budget, all).or_else(|| dead::missed(budget, all))
+                    shared_values::missed(budget, all).or_else(|| dead::missed(budget, all))
             {
                 judged.credit = 0.0;
                 judged.complain(all, launch, &what, &budget.hint, "another-way");

@@ -1,6 +1,6 @@
 //! Dead accesses to shared memory: those that C does not depend on. A kernel that makes them for show could do without shared
 //! memory. A statement is dead if C is still right once it is removed from the PTX, in addition to those found dead before: of two
-//! that do the same, one is not. `origin` finds those whose value is checked or cancelled.
+//! that do the same, one is not. `shared_values` finds those whose value is checked or cancelled.
 use std::collections::BTreeMap;
 
 use emulator::Instruction;

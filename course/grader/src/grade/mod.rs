@@ -17,7 +17,7 @@
 //! | `mechanism` | is it right for the right reason? |
 //! | `turns` | do lanes that would conflict take turns? |
 //! | `budget` | what may and must a kernel do, with whatever instructions? |
-//! | `origin` | which memory do the values come from that are multiplied and stored? |
+//! | `shared_values` | do the values that are multiplied or moved come from shared memory? |
 //! | `dead` | which accesses to shared memory does C not depend on? |
 //! | `pipeline` | how early are copies issued? |
 //! | `warnings` | what does the compiler warn about? |
@@ -62,7 +62,6 @@ mod mbarriers;
 mod mechanism;
 mod merged_loads;
 mod misplaced;
-mod origin;
 mod overrun;
 mod pattern;
 mod pipeline;
@@ -75,6 +74,7 @@ pub(crate) mod results;
 pub(crate) mod rubric;
 mod sanitizer;
 mod see;
+mod shared_values;
 pub(crate) mod text;
 mod turns;
 mod values;
@@ -98,7 +98,7 @@ use crate::submission::{self, DIAGNOSIS, PREDICTIONS, read};
 const NO_MISTAKE: &str = "none-of-these";
 
 /// Raised whenever the same kernel might get other points, or other sizes.
-pub(crate) const VERSION: &str = "17";
+pub(crate) const VERSION: &str = "18";
 
 /// What a child process has to grade; it prints a `results.json`.
 #[derive(Clone, Debug)]
