@@ -10,6 +10,7 @@ mod barriers;
 mod bulk_copies;
 mod calls;
 mod cards;
+mod change_shared;
 mod clusters;
 mod context;
 mod control_flow_only;
