@@ -130,8 +130,9 @@ pub struct Options {
     pub lookahead: bool,
     /// Record the instructions that the warps of these blocks execute.
     pub trace: Option<TraceRequest>,
-    /// Changes what shared memory holds before each load from memory. It requires `sanitize`.
-    pub change_shared: Option<ChangeShared>,
+    /// Called before each load from memory, with the shared memory of the block: whether a result depends on what it holds can be
+    /// found out by changing it.
+    pub before_load: Option<BeforeLoad>,
     /// Record the state of a block when its warps reach given instructions.
     pub snapshot: Option<SnapshotRequest>,
     /// Called with (blocks done, total blocks), from any thread.
@@ -141,10 +142,9 @@ pub struct Options {
 /// Receives the number of blocks done and the total.
 pub type Progress = Arc<dyn Fn(u64, u64) + Send + Sync>;
 
-/// Receives the shared memory of a block, in 4-byte words, before one of its warps executes an instruction that loads from
-/// memory, and may change it. Whether a result depends on what shared memory holds can be found out in this way. The shared
-/// memory of the cluster's other blocks remains as it is.
-pub type ChangeShared = Arc<dyn Fn(&mut [u32]) + Send + Sync>;
+/// Receives the index of a block and its shared memory, in 4-byte words, before one of its warps executes an instruction
+/// that loads from memory, and may change what is there. Blocks run in parallel.
+pub type BeforeLoad = Arc<dyn Fn([u32; 3], &mut [u32]) + Send + Sync>;
 
 /// What a launch did, besides writing memory.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

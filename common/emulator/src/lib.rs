@@ -69,7 +69,7 @@ pub use instruction_kind::{
     Base, FactorFormat, Fence, InstructionKind, MatrixProduct, Number, Space, SumFormat, Transfer,
 };
 pub use launch::{
-    ChangeShared, KernelArg, LaunchConfig, LaunchReport, Limits, Options, Printed, Progress, Simd,
+    BeforeLoad, KernelArg, LaunchConfig, LaunchReport, Limits, Options, Printed, Progress, Simd,
 };
 pub use lower::SHARED_BASE;
 pub use observed::{CopyLead, MatrixFactors};

@@ -109,18 +109,6 @@ pub(crate) enum Code {
     Sync(SyncOp),
 }
 
-impl Code {
-    /// Whether it loads from memory, or multiplies or copies what is there.
-    pub fn loads(&self) -> bool {
-        match self {
-            Self::Lane(LaneOp::Load(_) | LaneOp::Atomic(_)) => true,
-            Self::Lane(LaneOp::Cold(op)) => matches!(**op, ColdOp::BulkCopy(_)),
-            Self::Matrix(op) => matches!(op, MatrixOp::Move(_) | MatrixOp::Wgmma(WgmmaOp::Mma(_))),
-            _ => false,
-        }
-    }
-}
-
 /// Operations of single lanes. Registers are listed as `[d, a, b, c]`, destination first, with their classes in the
 /// comment.
 #[derive(Clone, Debug)]

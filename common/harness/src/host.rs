@@ -1,11 +1,11 @@
 //! The host's part of a matrix product, as a rung's `main.rs` writes it: compile, allocate, launch, verify.
 use std::rc::Rc;
 
-use emulator::{ChangeShared, LaunchReport, SnapshotRequest};
+use emulator::{BeforeLoad, LaunchReport, SnapshotRequest};
 use half::f16;
 
 use crate::device::{Arg, Buffer, Device, LaunchConfig, Tiling};
-use crate::predict;
+use crate::predict::{self, TracedSm};
 use crate::progress::Progress;
 use crate::{
     Error, Kernel, Problem, Result, Rung, Settings, Size, Source, Target, TensorBox, Values, choose,
@@ -28,8 +28,8 @@ pub struct Host {
     downloads: bool,
     /// The emulator's instruction limit in this run, unless the settings set one.
     most_instructions: Option<u64>,
-    /// How many CTAs an SM holds, if the CTAs of one SM are to be traced.
-    traced: Option<u32>,
+    /// The SM whose CTAs are to be traced, if any are.
+    traced: Option<TracedSm>,
     /// Whether only the first cluster runs.
     first_cluster_only: bool,
     /// Whether persistent blocks are so few that each takes several tiles.
@@ -206,16 +206,19 @@ impl Host {
         self.most_instructions = Some(most);
     }
 
-    /// Makes the emulator trace the CTAs of one SM, which holds `resident` of them at a time.
+    /// Makes the emulator trace the CTAs of the first SM, which holds `resident` of them at a time.
     pub(crate) fn trace(&mut self, resident: u32) {
-        (self.traced, self.downloads, self.values) = (Some(resident), false, Values::Zero);
+        let first = TracedSm {
+            resident,
+            number: 0,
+        };
+        (self.traced, self.downloads, self.values) = (Some(first), false, Values::Zero);
     }
 
-    /// Makes the emulator trace the CTAs of one SM, which holds `resident` at a time, without looking for faults; or
-    /// turns that off.
-    pub(crate) fn trace_only(&mut self, resident: Option<u32>) {
-        self.traced = resident;
-        self.sanitize(resident.is_none());
+    /// Makes the emulator trace the CTAs of one SM, without looking for faults; or turns that off.
+    pub(crate) fn trace_only(&mut self, sm: Option<TracedSm>) {
+        self.traced = sm;
+        self.sanitize(sm.is_none());
     }
 
     /// Makes the emulator look for faults and keep accesses and copies, or only compute.
@@ -268,10 +271,9 @@ impl Host {
         };
         let report = match self.traced {
             None => self.device.launch(&kernel.function, &config, &args),
-            Some(resident) => {
+            Some(sm) => {
                 let (function, sms) = (&kernel.function, self.target.sms());
-                let traced =
-                    predict::traced(&mut self.device, function, &config, &args, resident, sms);
+                let traced = predict::traced(&mut self.device, function, &config, &args, sm, sms);
                 traced.map(|traced| {
                     self.wave = traced.wave;
                     Some(traced.report)
@@ -344,10 +346,10 @@ impl Host {
         }
     }
 
-    /// Makes the emulator change what shared memory holds before each load; `None` turns this off.
-    pub(crate) fn change_shared(&mut self, change: Option<ChangeShared>) {
+    /// Makes the emulator call this before each load; `None` turns it off.
+    pub(crate) fn before_load(&mut self, call: Option<BeforeLoad>) {
         if let Device::Emulator(context) = &mut self.device {
-            context.options_mut().change_shared = change;
+            context.options_mut().before_load = call;
         }
     }
 

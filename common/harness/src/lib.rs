@@ -33,6 +33,7 @@ pub mod files;
 mod host;
 mod kernel;
 mod other_sizes;
+mod recording;
 mod report;
 mod run;
 mod rung;

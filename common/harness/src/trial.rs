@@ -2,19 +2,19 @@
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::rc::Rc;
-use std::sync::Arc;
 
 use emulator::{
-    Card, ChangeShared, Finding, Instruction, LaunchReport, Limits, Options, Snapshot,
-    SnapshotRequest,
+    Card, Finding, Instruction, LaunchReport, Limits, Options, Snapshot, SnapshotRequest,
 };
 use half::f16;
 
+use crate::predict::TracedSm;
+use crate::recording::Recording;
 use crate::{
     Error, Function, Host, Kernel, Prediction, Problem, Result, Rung, Settings, Size, Source,
     Target, TensorBox, Tile, Values, Verification, host, predict, transpose, verify,
 };
-use problem::{threes_to_fives, to_bytes};
+use problem::to_bytes;
 
 /// What a kernel is to compute.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -192,16 +192,19 @@ impl Trial {
         }
     }
 
-    /// Predicts the time of a launch by launching and tracing the CTAs of one SM again; `launched` is the result of the
-    /// whole launch.
+    /// Predicts the time of a launch by launching and tracing the CTAs of one SM again, by its number; `launched` is the result of
+    /// the whole launch.
     ///
     /// # Errors
     /// As for [`Self::launch`]; [`Error::IndirectCall`] if the machine code has one, [`Error::NotPredicted`] if these CTAs fail without the others, or the machine code does
     /// not fit.
-    pub fn time(&self, on: &TrialLaunch, launched: &Launched) -> Result<TimedLaunch> {
+    pub fn time(&self, on: &TrialLaunch, launched: &Launched, sm: u32) -> Result<TimedLaunch> {
         let mut host = self.host.borrow_mut();
         let run = |host: &mut Host, resident| {
-            host.trace_only(Some(resident));
+            host.trace_only(Some(TracedSm {
+                resident,
+                number: sm,
+            }));
             host.run_on(on.size, (on.values, on.seed), on.schedule)
         };
         let no = |why| Error::NotPredicted(on.size.to_string(), why);
@@ -266,24 +269,22 @@ impl Trial {
         launched
     }
 
-    /// Launches it on [`Values::Threes`]; shared memory holds a five for each three when it is loaded from. If what counts
-    /// comes from there, C has the same bits as in a launch on [`Values::Fives`].
+    /// Launches it, and again on matrices of this seed, with what shared memory held before each load in the first launch. If all
+    /// values that count are loaded from there, both results have the same bits. Nothing looks for faults.
     ///
     /// # Errors
     /// As for [`Self::launch`].
-    pub fn launch_with_fives_in_shared(&self, on: &TrialLaunch) -> Result<Launched> {
-        let change: ChangeShared = Arc::new(|words| {
-            for word in words {
-                *word = threes_to_fives(*word);
-            }
-        });
-        self.host.borrow_mut().change_shared(Some(change));
-        let launched = self.launch(&TrialLaunch {
-            values: Values::Threes,
-            ..*on
-        });
-        self.host.borrow_mut().change_shared(None);
-        launched
+    pub fn replay(&self, on: &TrialLaunch, seed: u64) -> Result<[Launched; 2]> {
+        let launch = |on: &TrialLaunch, call| {
+            self.host.borrow_mut().before_load(Some(call));
+            let launched = self.launch_unsanitized(on);
+            self.host.borrow_mut().before_load(None);
+            launched
+        };
+        let recorded = Recording::default();
+        let first = launch(on, recorded.record())?;
+        let again = launch(&TrialLaunch { seed, ..*on }, recorded.replay())?;
+        Ok([first, again])
     }
 
     /// Launches it; the result buffer is filled with NaN first, unless [`Self::launch_on_zeros`] asks for zeros.

@@ -21,25 +21,6 @@ pub enum Values {
     /// Any 16 bits, for kernels that only move data: every eighth of the first 8,192 values is a NaN, an infinity, a
     /// zero or a subnormal, and the others run through all patterns, so that 73,728 elements contain every one.
     Words,
-    /// 3 and 6, of either sign.
-    Threes,
-    /// The same with 5 in place of each 3, and 10 in place of each 6.
-    Fives,
-}
-
-/// A word of two f16 or one f32, with 5/3 of each value of [`Values::Threes`] in it: 3 and 6 are 1.5 times a power of two,
-/// and 5 and 10 are 1.25 times one. Other words, sums of products of such values among them, remain as they are.
-pub fn threes_to_fives(word: u32) -> u32 {
-    const SIGN: u32 = 1 << 31;
-    let as_f32 = f32::from_bits(word & !SIGN);
-    if as_f32 == 3.0 || as_f32 == 6.0 {
-        return word & SIGN | (as_f32 / 3.0 * 5.0).to_bits();
-    }
-    let half = |bits: u32| match f16::from_bits(bits as u16 & 0x7fff).to_f32() {
-        of @ (3.0 | 6.0) => bits & 0x8000 | u32::from(f16::from_f32(of / 3.0 * 5.0).to_bits()),
-        _ => bits & 0xffff,
-    };
-    half(word) | half(word >> 16) << 16
 }
 
 /// Most elements that A and B may have together for [`Values::Distinct`]: the f16 from 2^-14 to 16, of either sign.
@@ -75,8 +56,6 @@ pub fn fill(
             Box::new(move |number| order[(number % DISTINCT) as usize])
         }
         Values::Words => Box::new(move |number| word(seed, number)),
-        Values::Threes => Box::new(move |number| three(seed, number)),
-        Values::Fives => Box::new(move |number| threes_to_fives(three(seed, number).into()) as u16),
     };
     let padded_rows = matrix.chunks_mut(padded.max(1) as usize);
     for (row, elements) in (0u64..).zip(padded_rows.take(rows as usize)) {
@@ -113,12 +92,6 @@ fn word(seed: u64, number: u64) -> u16 {
             .wrapping_mul(0x9e37)
             .wrapping_add(splitmix64(seed) as u16),
     }
-}
-
-fn three(seed: u64, number: u64) -> u16 {
-    let random = splitmix64(splitmix64(seed ^ 0x3333) ^ number);
-    let magnitude = f16::from_f32(if random & 1 == 0 { 3.0 } else { 6.0 });
-    magnitude.to_bits() | ((random >> 1 & 1) as u16) << 15
 }
 
 #[cfg(test)]
@@ -176,30 +149,6 @@ mod tests {
             .iter()
             .map(|bits| f16::from_bits(*bits).to_f32().abs());
         assert!(magnitudes.clone().all(|v| v >= low && v < high));
-    }
-
-    #[test]
-    fn every_three_is_a_five() {
-        let size = Size { m: 8, n: 8, k: 16 };
-        let [threes, fives] =
-            [Values::Threes, Values::Fives].map(|values| problem(size, values, 7));
-        let word = |low: f16, high: f16| u32::from(low.to_bits()) | u32::from(high.to_bits()) << 16;
-        for (three, five) in threes.a.iter().zip(&fives.a) {
-            assert_eq!(five.to_f32(), three.to_f32() / 3.0 * 5.0);
-            for (high, changed) in [(f16::ONE, f16::ONE), (*three, *five)] {
-                assert_eq!(threes_to_fives(word(*three, high)), word(*five, changed));
-            }
-            assert_eq!(
-                threes_to_fives(three.to_f32().to_bits()),
-                five.to_f32().to_bits()
-            );
-        }
-        // Sums of products, of up to 160 steps.
-        for sum in (0..160 * 36).step_by(9).map(|sum| sum as f32) {
-            for bits in [sum.to_bits(), f16::from_f32(sum).to_bits().into()] {
-                assert_eq!(threes_to_fives(bits), bits, "{sum}");
-            }
-        }
     }
 
     #[test]

@@ -197,6 +197,14 @@ pub(super) struct Execution<'a> {
 }
 
 impl Execution<'_> {
+    /// Lets the caller of the launch see, and change, what the block's shared memory holds ([`crate::Options::before_load`]).
+    #[inline(always)]
+    pub fn before_load(&mut self) {
+        if let Some(change) = &self.machine.options.before_load {
+            change(self.block.index, &mut self.block.shared);
+        }
+    }
+
     /// A block of the cluster.
     pub fn block_of(&mut self, rank: usize) -> Option<&mut Block> {
         self.block_and_order(rank).0

@@ -31,6 +31,7 @@ impl Warp {
         mask: u32,
         cx: &mut Execution<'_>,
     ) -> Result<()> {
+        cx.before_load();
         let bytes = access.bytes * access.count;
         let request = Request::new(op, access.slot, access.space, bytes, SharedAccess::Load);
         if mask == ALL && !SANITIZE && self.load_last_pattern(access, request, cx) {

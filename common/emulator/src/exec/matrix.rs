@@ -23,6 +23,7 @@ impl Warp {
         mask: u32,
         cx: &mut Execution<'_>,
     ) -> Result<()> {
+        cx.before_load();
         let rows = 8 * access.count as usize;
         let naming = mask & (u32::MAX >> (LANES - rows));
         let space = match access.generic {

@@ -153,12 +153,6 @@ impl Warp {
             if sanitize && program.flows.get(pc as usize).is_some_and(Option::is_some) {
                 self.trace(pc, mask, active, cx);
             }
-            if sanitize
-                && let Some(change) = &cx.machine.options.change_shared
-                && op.code.loads()
-            {
-                change(&mut cx.block.shared);
-            }
             match &op.code {
                 Code::Branch {
                     target,

@@ -146,6 +146,7 @@ impl Warp {
         mask: u32,
         cx: &mut Execution<'_>,
     ) -> Result<()> {
+        cx.before_load();
         let addresses = self.addresses(access.address, mask);
         let mut relative = addresses;
         let space = match resolve(access.space, &mut relative, mask) {

@@ -39,6 +39,7 @@ impl Warp {
         mask: u32,
         cx: &mut Execution<'_>,
     ) -> Result<Option<u64>> {
+        cx.before_load();
         self.check_warpgroup(pc, mask, cx)?;
         match op {
             WgmmaOp::Mma(wgmma) => self.issue(wgmma, pc, cx)?,

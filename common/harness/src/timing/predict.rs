@@ -175,10 +175,11 @@ impl ClusterSchedule {
         }
     }
 
-    /// The clusters that the first SMs hold.
-    fn of_one_sm(&self) -> impl Iterator<Item = u64> {
+    /// The clusters that an SM holds, with those in its cluster.
+    fn of_one_sm(&self, sm: u32) -> impl Iterator<Item = u64> {
+        let group = u64::from(sm) % self.groups.min(self.clusters);
         (0..self.resident)
-            .map(|nth| nth * self.groups)
+            .map(move |nth| nth * self.groups + group)
             .filter(|&number| number < self.clusters)
     }
 
@@ -198,6 +199,15 @@ impl ClusterSchedule {
     }
 }
 
+/// The SM whose CTAs are traced.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct TracedSm {
+    /// How many CTAs it holds.
+    pub resident: u32,
+    /// Its number; with clusters, that of the group of SMs that hold one. Beyond the last that has a CTA, the count begins again.
+    pub number: u32,
+}
+
 /// Only the first cluster.
 pub(crate) fn first_cluster(config: &LaunchConfig) -> TraceRequest {
     TraceRequest {
@@ -207,7 +217,7 @@ pub(crate) fn first_cluster(config: &LaunchConfig) -> TraceRequest {
     }
 }
 
-/// Launches a kernel on the emulator and traces the CTAs of one SM, which holds `resident` of them, and then the first
+/// Launches a kernel on the emulator and traces the CTAs of one SM, and then the first
 /// instructions of all CTAs that run at the same time.
 ///
 /// # Errors
@@ -217,10 +227,10 @@ pub(crate) fn traced(
     function: &Function,
     config: &LaunchConfig,
     args: &[Arg],
-    resident: u32,
+    sm: TracedSm,
     sms: u32,
 ) -> Result<Traced> {
-    let schedule = ClusterSchedule::new(config, resident, sms);
+    let schedule = ClusterSchedule::new(config, sm.resident, sms);
     let mut launch = |clusters: &mut dyn Iterator<Item = u64>, most: Option<u64>| {
         let Device::Emulator(context) = &mut *device else {
             return Err(Error::OtherDevice);
@@ -234,9 +244,9 @@ pub(crate) fn traced(
         let report = device.launch(function, config, args)?;
         Ok(report.unwrap_or_default())
     };
-    let report = launch(&mut schedule.of_one_sm(), None)?;
+    let report = launch(&mut schedule.of_one_sm(sm.number), None)?;
     let executed: usize = report.traces.iter().map(|warp| warp.events.len()).sum();
-    let of_one = executed as u64 / schedule.of_one_sm().count().max(1) as u64;
+    let of_one = executed as u64 / schedule.of_one_sm(sm.number).count().max(1) as u64;
     let wave = schedule.of_a_wave();
     let (part, least) = WAVE_PART;
     let most = (of_one / part)
@@ -434,7 +444,11 @@ impl AnyLaunch<'_> {
         let (source, function, config) = (self.source, self.function, self.config);
         let code = Code::new(source, self.entry, function, config, &card, self.options);
         let held = resident(&code.machine, function, config).max(1);
-        let traced = traced(device, function, config, self.args, held, card.sms)?;
+        let sm = TracedSm {
+            resident: held,
+            number: 0,
+        };
+        let traced = traced(device, function, config, self.args, sm, card.sms)?;
         let launch = TracedLaunch {
             kernel: self.kernel.to_owned(),
             source,

@@ -40,6 +40,8 @@ pub enum Effect {
     AsyncCopies,
     /// Bytes of tiles that TMA copies to or from shared memory.
     TensorCopies,
+    /// Bytes that arrive in shared memory by bulk copies without a tensor map, from global or from shared memory.
+    PlainBulkCopies,
     /// Bytes that bulk copies store in global memory, tiles included.
     BulkStores,
     /// Bytes loaded from shared memory to registers, except by `ldmatrix`. `wmma.load` counts: it computes the lanes' addresses.
@@ -109,6 +111,7 @@ impl Effect {
             Self::RegistersToGlobal => "bytes from registers to global memory",
             Self::AsyncCopies => "bytes by cp.async",
             Self::TensorCopies => "bytes by TMA",
+            Self::PlainBulkCopies => "bytes copied by cp.async.bulk without a tensor map",
             Self::BulkStores => "bytes stored by TMA",
             Self::SharedToRegisters => "bytes from shared memory by ordinary loads",
             Self::SharedLoads => "bytes from shared memory into registers",
@@ -162,6 +165,10 @@ impl Effect {
             // Counted for both memories.
             Self::AsyncCopies => of(matches!(kind, Kind::AsyncCopy { .. }), bytes / 2.0),
             Self::TensorCopies => of(matches!(kind, Kind::BulkCopy { tensor: true }), bytes),
+            Self::PlainBulkCopies => of(
+                matches!(kind, Kind::BulkCopy { tensor: false }) && !stores_globally(instruction),
+                bytes,
+            ),
             Self::BulkStores => of(
                 matches!(kind, Kind::BulkCopy { .. }) && stores_globally(instruction),
                 bytes,
@@ -175,7 +182,15 @@ impl Effect {
                 of((loads || matrix) && shared, bytes)
             }
             Self::MatrixLoads => of(matches!(kind, Kind::LoadMatrix { .. }), bytes),
-            Self::RegistersToShared => of(stores && shared, bytes),
+            // `st.async` and `red.async`, which the profiler counts no wavefronts for, store in shared memory of the cluster.
+            Self::RegistersToShared => {
+                let to_cluster = match kind {
+                    Kind::Store(to) => to.space == Space::Cluster,
+                    Kind::Atomic { space, .. } => *space == Space::Cluster,
+                    _ => false,
+                };
+                of(stores && (shared || to_cluster), bytes)
+            }
             Self::Atomics => of(matches!(kind, Kind::Atomic { .. }), threads),
             Self::OrderedLoads => of(
                 matches!(kind, Kind::Load(load) if load.ordered),

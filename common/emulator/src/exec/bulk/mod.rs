@@ -49,6 +49,7 @@ impl Warp {
         mask: u32,
         cx: &mut Execution<'_>,
     ) -> Result<()> {
+        cx.before_load();
         for lane in lanes(mask) {
             let site = self.site(op, lane);
             let [to, from] = [copy.to, copy.from].map(|at| self.address(at, lane));

@@ -1,4 +1,4 @@
-//! What shared memory holds is changed before each load.
+//! A function of the caller changes what shared memory holds before each load.
 use std::sync::Arc;
 
 use crate::common;
@@ -31,7 +31,8 @@ fn loads_read_what_shared_memory_is_changed_to() {
     );
     let setup = threads(32);
     let (mut context, function) = setup.context(&text);
-    context.options_mut().change_shared = Some(Arc::new(|words| {
+    context.options_mut().before_load = Some(Arc::new(|block, words| {
+        assert_eq!(block, [0; 3]);
         for word in words.iter_mut().filter(|word| **word == 3) {
             *word = 5;
         }
