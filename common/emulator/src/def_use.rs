@@ -78,6 +78,7 @@ impl LaneOp {
             Self::B32(_, regs) => simple(see, B32, regs),
             Self::MadLo(regs) | Self::FmaF32(regs) => simple(see, B32, regs),
             Self::B64(_, regs) => simple(see, B64, regs),
+            Self::ShiftB64(_, [d, a, n]) => mixed(see, [(B64, a), (B32, n)], (B64, d)),
             Self::MadWide(_, [d, a, b, c]) => {
                 mixed(see, [(B32, a), (B32, b), (B64, c)], (B64, d));
             }
@@ -86,6 +87,7 @@ impl LaneOp {
             Self::MoveB32(regs) | Self::F16ToF32(regs) | Self::F32ToF16(regs) => {
                 simple(see, B32, regs);
             }
+            Self::F32sToHalves(_, regs) => simple(see, B32, regs),
             Self::MoveB64(regs) => simple(see, B64, regs),
             Self::Compare(_, [d, a, b]) => mixed(see, [(B32, a), (B32, b)], (Predicate, d)),
             Self::Select([d, a, b, p]) => {

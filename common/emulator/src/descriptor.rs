@@ -85,6 +85,7 @@ impl Descriptor {
 
     /// The address of the 16 bytes that hold element (mn, k): 8 elements along K, or along M or N for an
     /// operand that is transposed.
+    #[inline(always)]
     pub fn unit(&self, transposed: bool, mn: u32, k: u32) -> u32 {
         self.swizzle(self.start + self.offset(transposed, mn, k))
     }
@@ -120,6 +121,7 @@ impl Descriptor {
 
     /// Address bits 4 to 6 change with bits 7 to 9, relative to the start of the pattern, which is at a multiple
     /// of its size, or `base_offset` times 128 bytes after one.
+    #[inline(always)]
     fn swizzle(&self, address: u32) -> u32 {
         let row = (address >> 7).wrapping_sub(self.base_offset);
         address ^ (row & (self.width / 16 - 1)) << 4

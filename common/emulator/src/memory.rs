@@ -1,4 +1,5 @@
 //! Global memory: allocations with gaps between them, and the writes of a launch's blocks.
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -253,7 +254,7 @@ const PAGE: usize = 256;
 /// result on every run.
 #[derive(Default)]
 pub(crate) struct Writes {
-    pages: HashMap<(u32, u32), Box<Page>, BuildHasherDefault<PageHasher>>,
+    pages: Pages,
     /// A bit for each of the first 63 allocations that was written; all later ones share the last bit.
     touched: u64,
     /// Number of changes so far, to detect whether anything happens at all.
@@ -274,6 +275,49 @@ pub(crate) struct Writes {
 struct Page {
     data: [u8; PAGE],
     written: [u64; PAGE / 64],
+}
+
+/// What a write does to a page: whether it changes a byte, and also one that was written before.
+struct Change {
+    changes: bool,
+    again: bool,
+}
+
+impl Page {
+    #[inline(always)]
+    fn write(&mut self, at: usize, bytes: &[u8]) -> Change {
+        let held = &mut self.data[at..at + bytes.len()];
+        let changes = *held != *bytes;
+        held.copy_from_slice(bytes);
+        let now = ((1u64 << bytes.len()) - 1) << (at % 64);
+        let written = &mut self.written[at / 64];
+        let again = changes && *written & now != 0;
+        *written |= now;
+        Change { changes, again }
+    }
+}
+
+type Pages = HashMap<(u32, u32), Box<Page>, BuildHasherDefault<PageHasher>>;
+
+/// The page that holds this byte, a copy of memory at first.
+fn page<'a>(
+    pages: &'a mut Pages,
+    memory: &Memory,
+    allocation: usize,
+    offset: usize,
+) -> &'a mut Page {
+    let number = offset / PAGE;
+    let entry = pages.entry((allocation as u32, number as u32));
+    entry.or_insert_with(|| {
+        let mut page = Box::new(Page {
+            data: [0; PAGE],
+            written: [0; PAGE / 64],
+        });
+        let from = &memory.data(allocation)[number * PAGE..];
+        let len = from.len().min(PAGE);
+        page.data[..len].copy_from_slice(&from[..len]);
+        page
+    })
 }
 
 /// Multiplicative hashing suffices: page numbers are small and not chosen by an attacker.
@@ -338,29 +382,37 @@ impl Writes {
     /// Writes up to 16 aligned bytes, which never cross a page.
     pub fn write(&mut self, memory: &Memory, allocation: usize, offset: usize, bytes: &[u8]) {
         self.touched |= 1 << allocation.min(63);
-        let page = self
-            .pages
-            .entry((allocation as u32, (offset / PAGE) as u32))
-            .or_insert_with(|| {
-                let mut page = Box::new(Page {
-                    data: [0; PAGE],
-                    written: [0; PAGE / 64],
-                });
-                let from = &memory.data(allocation)[offset / PAGE * PAGE..];
-                let len = from.len().min(PAGE);
-                page.data[..len].copy_from_slice(&from[..len]);
-                page
-            });
-        let at = offset % PAGE;
-        let changes = page.data[at..at + bytes.len()] != *bytes;
-        self.activity += u64::from(changes);
-        page.data[at..at + bytes.len()].copy_from_slice(bytes);
-        let (written, now) = (
-            &mut page.written[at / 64],
-            ((1u64 << bytes.len()) - 1) << (at % 64),
-        );
-        self.rewritten |= u64::from(changes && *written & now != 0) << allocation.min(63);
-        *written |= now;
+        let page = page(&mut self.pages, memory, allocation, offset);
+        let change = page.write(offset % PAGE, bytes);
+        self.activity += u64::from(change.changes);
+        self.rewritten |= u64::from(change.again) << allocation.min(63);
+    }
+
+    /// The same for what the lanes of a warp write to one allocation. Neighboring lanes share pages.
+    #[inline(always)]
+    pub fn write_lanes<const BYTES: usize>(
+        &mut self,
+        memory: &Memory,
+        allocation: usize,
+        lanes: impl Iterator<Item = (usize, [u8; BYTES])>,
+    ) {
+        self.touched |= 1 << allocation.min(63);
+        let mut held: Option<(usize, &mut Page)> = None;
+        for (offset, bytes) in lanes {
+            let change = match &mut held {
+                Some((number, page)) if *number == offset / PAGE => {
+                    page.write(offset % PAGE, &bytes)
+                }
+                _ => {
+                    let page = page(&mut self.pages, memory, allocation, offset);
+                    let change = page.write(offset % PAGE, &bytes);
+                    held = Some((offset / PAGE, page));
+                    change
+                }
+            };
+            self.activity += u64::from(change.changes);
+            self.rewritten |= u64::from(change.again) << allocation.min(63);
+        }
     }
 
     /// Whether writing these bytes would change memory.
@@ -388,6 +440,22 @@ impl Writes {
             self.read(memory, allocation, offset + at, &mut out[at..at + len]);
             at += len;
         }
+    }
+
+    /// The same as a slice, which is copied only if the allocation was written.
+    pub fn run<'a>(
+        &self,
+        memory: &'a Memory,
+        allocation: usize,
+        offset: usize,
+        bytes: usize,
+    ) -> Cow<'a, [u8]> {
+        if !self.touched(allocation) {
+            return Cow::Borrowed(&memory.data(allocation)[offset..offset + bytes]);
+        }
+        let mut out = vec![0; bytes];
+        self.read_run(memory, allocation, offset, &mut out);
+        Cow::Owned(out)
     }
 
     /// Writes any number of contiguous bytes.
@@ -493,6 +561,27 @@ mod tests {
         assert_eq!(memory.bytes(a).expect("there")[512], 1);
         writes.apply(&mut memory);
         assert_eq!(memory.bytes(a).expect("there")[511..515], [1, 7, 8, 1]);
+    }
+
+    #[test]
+    fn lanes_write_as_one_by_one() {
+        let mut memory = Memory::default();
+        let start = vec![0; 2000];
+        memory
+            .alloc(Region::Buffers, "a", start, 1 << 20)
+            .expect("small");
+        let (mut together, mut alone) = (Writes::default(), Writes::default());
+        // To and fro between pages, some places twice, with the same value and with another one.
+        for step in [4, 300, 600, 4] {
+            let lanes = (0..32).map(|i| (i * step % 1600 / 4 * 4, [i as u8, 1, 2, step as u8]));
+            for (offset, bytes) in lanes.clone() {
+                alone.write(&memory, 0, offset, &bytes);
+            }
+            together.write_lanes(&memory, 0, lanes);
+            assert_eq!(together.difference(&alone, &memory, |_| true), None);
+            let state = |writes: &Writes| (writes.activity, writes.rewritten, writes.touched);
+            assert_eq!(state(&together), state(&alone));
+        }
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The typed operations that a kernel is lowered to.
 use crate::lower::Scalar;
-use crate::tensor::Arithmetic;
+use crate::tensor::{Arithmetic, Factor};
 use crate::{MatrixProduct, Space};
 
 /// The class of a register: 32 lanes of 32 bits, 64 bits or one bit.
@@ -122,6 +122,8 @@ pub(crate) enum LaneOp {
     FmaF32([u32; 4]),
     /// b64 = b64 op b64
     B64(B64Op, [u32; 3]),
+    /// b64 = b64 shifted left, or else right, by b32
+    ShiftB64(bool, [u32; 3]),
     /// b64 = b32 * b32 + b64, signed or not
     MadWide(bool, [u32; 4]),
     /// b64 = b32, signed or not
@@ -134,6 +136,8 @@ pub(crate) enum LaneOp {
     F16ToF32([u32; 2]),
     /// b32 = f16(b32), from an f32, nearest even
     F32ToF16([u32; 2]),
+    /// b32 = two halves of this format from b32 and b32, the first above the second, from f32s, nearest even
+    F32sToHalves(Factor, [u32; 3]),
     /// predicate = b32 op b32
     Compare(Compare, [u32; 3]),
     /// b32 = predicate ? b32 : b32; the predicate is the last

@@ -1,6 +1,6 @@
 //! Operations of single lanes that are common in kernels.
 use super::block::Execution;
-use super::convert::{float_to_half, half_to_float, nvidia_nan};
+use super::convert::{float_to_half, floats_to_halves, half_to_float, nvidia_nan};
 use super::lane_access::Fatal;
 use super::lanes::{LanesB32, LanesB64, compare, map2, map3, put, put_bits};
 use super::warp::Warp;
@@ -54,6 +54,18 @@ impl Warp {
                     B64Op::Xor => map2(v, regs, mask, |x, y| x ^ y),
                 }
             }
+            LaneOp::ShiftB64(left, [d, a, n]) => {
+                let (x, n) = (&self.b64[a as usize].0, &w[n as usize].0);
+                let mut out = LanesB64::ZERO;
+                for i in 0..32 {
+                    out.0[i] = if left {
+                        x[i].unbounded_shl(n[i])
+                    } else {
+                        x[i].unbounded_shr(n[i])
+                    };
+                }
+                put(&mut self.b64[d as usize], &out, mask);
+            }
             LaneOp::MadWide(signed, [d, a, b, c]) => {
                 let (x, y, z) = (&w[a as usize].0, &w[b as usize].0, &self.b64[c as usize].0);
                 let mut out = LanesB64::ZERO;
@@ -100,6 +112,10 @@ impl Warp {
             }
             LaneOp::F32ToF16([d, a]) => {
                 let out = float_to_half(&w[a as usize]);
+                put(&mut w[d as usize], &out, mask);
+            }
+            LaneOp::F32sToHalves(format, [d, high, low]) => {
+                let out = floats_to_halves(format, &w[high as usize], &w[low as usize]);
                 put(&mut w[d as usize], &out, mask);
             }
             LaneOp::Compare(op, [d, a, b]) => {

@@ -26,6 +26,12 @@ impl LanesB64 {
     pub const POISON: Self = Self([0x7fff_7fff_7fff_7fff; LANES]);
 }
 
+impl AsMut<[u32; LANES]> for LanesB32 {
+    fn as_mut(&mut self) -> &mut [u32; LANES] {
+        &mut self.0
+    }
+}
+
 /// The active lanes, in order.
 #[inline(always)]
 pub(super) fn lanes(mask: u32) -> impl Iterator<Item = usize> {

@@ -99,9 +99,9 @@ impl<'a> Machine<'a> {
 }
 
 impl Machine<'_> {
-    /// The value of a fixed register in one lane.
-    pub fn fixed(&self, fixed: Fixed, warp: usize, lane: usize, block: [u32; 3]) -> u64 {
-        match fixed {
+    /// The values of a fixed register.
+    pub fn fixed(&self, fixed: Fixed, warp: usize, block: [u32; 3]) -> [u64; LANES] {
+        let value = match fixed {
             Fixed::Const(value) => value,
             Fixed::Param {
                 offset,
@@ -121,8 +121,13 @@ impl Machine<'_> {
             Fixed::Dynamic { offset } => {
                 u64::from(SHARED_BASE + dynamic_start(self.program)).wrapping_add_signed(offset)
             }
-            Fixed::Special(special) => u64::from(self.special(special, warp, lane, block)),
-        }
+            Fixed::Special(special) => {
+                return std::array::from_fn(|lane| {
+                    u64::from(self.special(special, warp, lane, block))
+                });
+            }
+        };
+        [value; LANES]
     }
 
     fn special(&self, special: Special, warp: usize, lane: usize, block: [u32; 3]) -> u32 {

@@ -191,10 +191,10 @@ impl Warp {
         self.undefined.reset(machine);
         self.split(0, alive, NONE, State::Ready);
         for (register, &fixed) in self.b32.iter_mut().zip(&machine.program.fixed_b32) {
-            register.0 = std::array::from_fn(|i| machine.fixed(fixed, index, i, block) as u32);
+            register.0 = machine.fixed(fixed, index, block).map(|value| value as u32);
         }
         for (register, &fixed) in self.b64.iter_mut().zip(&machine.program.fixed_b64) {
-            register.0 = std::array::from_fn(|i| machine.fixed(fixed, index, i, block));
+            register.0 = machine.fixed(fixed, index, block);
         }
     }
 

@@ -103,6 +103,15 @@ impl Warp {
                 .profiler
                 .global_in_one(request, &addresses, mask, cx.machine.memory)
         {
+            if !SANITIZE && access.class == Class::B32 && access.bytes == 4 {
+                let at = (allocation, base);
+                match access.count {
+                    1 => self.store_words::<1, 4>(access, at, &addresses, mask, cx),
+                    2 => self.store_words::<2, 8>(access, at, &addresses, mask, cx),
+                    _ => self.store_words::<4, 16>(access, at, &addresses, mask, cx),
+                }
+                return Ok(());
+            }
             for lane in lanes(mask) {
                 let raw = &self.raw(access, lane)[..bytes as usize];
                 let offset = (addresses[lane] - base) as usize;
@@ -124,6 +133,27 @@ impl Warp {
             cx.write(self, &touch, &raw[..bytes as usize])?;
         }
         Ok(())
+    }
+
+    /// Writes the words of these registers to an allocation, whose index and base are given.
+    #[inline(always)]
+    fn store_words<const WORDS: usize, const BYTES: usize>(
+        &self,
+        access: &LoadStore,
+        (allocation, base): (usize, u64),
+        addresses: &[u64; LANES],
+        mask: u32,
+        cx: &mut Execution<'_>,
+    ) {
+        let registers: [&[u32; LANES]; WORDS] =
+            std::array::from_fn(|i| &self.b32[access.regs[i] as usize].0);
+        let lanes = lanes(mask).map(|lane| {
+            let words = registers.map(|values| values[lane].to_le_bytes());
+            let mut bytes = [0; BYTES];
+            bytes.copy_from_slice(words.as_flattened());
+            ((addresses[lane] - base) as usize, bytes)
+        });
+        cx.writes.write_lanes(cx.machine.memory, allocation, lanes);
     }
 
     /// The bytes that a lane stores.

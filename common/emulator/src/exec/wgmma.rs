@@ -19,7 +19,7 @@ use crate::descriptor::K;
 use crate::finding::{FindingKind, WgmmaOrder};
 use crate::happens_before::Engine;
 use crate::op::{Code, MatrixOp, Wgmma, WgmmaA, WgmmaOp};
-use crate::tensor::{self, Rows};
+use crate::tensor::{self, Accumulators, Rows};
 
 /// Rows of the whole instruction.
 const ROWS: u32 = 64;
@@ -298,13 +298,15 @@ impl Warp {
         };
         let packed = wgmma.arithmetic.is_packed();
         let panels = wgmma.d.chunks_exact(if packed { 2 } else { 4 });
-        for (b, regs) in operands.b.iter().zip(panels) {
-            if wgmma.arithmetic.half().is_some()
-                // Not if two f16 sums share a register.
-                && let Ok(four) = <[u32; 4]>::try_from(regs)
-                && let Ok(d) = self.b32.get_disjoint_mut(four.map(|reg| reg as usize))
-                && tensor::add_panel(a, b, scale_d, d.map(|reg| &mut reg.0)).is_some()
-            {
+        let left = match wgmma.arithmetic.half() {
+            Some(_) if !packed => {
+                let (registers, d) = (&mut self.b32[..], &wgmma.d[..]);
+                tensor::add_panels(a, &operands.b, scale_d, Accumulators { registers, d })
+            }
+            Some(_) | None => u32::MAX,
+        };
+        for (i, (b, regs)) in operands.b.iter().zip(panels).enumerate() {
+            if left >> i & 1 == 0 {
                 continue;
             }
             let mut sums = match scale_d {

@@ -142,6 +142,10 @@ fn fast(instr: &Instr, ty: Type, d: Reg, a: Reg, b: Reg, c: Reg) -> Option<LaneO
             ("and", _) => B64Op::And,
             ("or", _) => B64Op::Or,
             ("xor", _) => B64Op::Xor,
+            ("shl", _) => return Some(LaneOp::ShiftB64(true, [d, a, b])),
+            ("shr", false) if !ty.is_signed() => {
+                return Some(LaneOp::ShiftB64(false, [d, a, b]));
+            }
             _ => return None,
         };
         return Some(LaneOp::B64(op, [d, a, b]));

@@ -25,6 +25,7 @@ fn of_lane(instr: &Instr, op: &LaneOp) -> Option<InstructionKind> {
         | LaneOp::MadLo(_)
         | LaneOp::FmaF32(_)
         | LaneOp::B64(..)
+        | LaneOp::ShiftB64(..)
         | LaneOp::MadWide(..)
         | LaneOp::Extend(..)
         | LaneOp::Truncate(_)
@@ -32,6 +33,7 @@ fn of_lane(instr: &Instr, op: &LaneOp) -> Option<InstructionKind> {
         | LaneOp::MoveB64(_)
         | LaneOp::F16ToF32(_)
         | LaneOp::F32ToF16(_)
+        | LaneOp::F32sToHalves(..)
         | LaneOp::Compare(..)
         | LaneOp::Select(_)
         | LaneOp::Logic(..) => return None,

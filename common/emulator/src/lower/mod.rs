@@ -43,6 +43,8 @@ use std::collections::HashMap;
 
 use layout::{Layout, VariableAddress};
 
+#[cfg(test)]
+pub(crate) use float_format::BF16;
 pub(crate) use float_format::{F16, NAN_F32, Rounding, canonical, f16_to_f64, narrow};
 pub(crate) use float_ops::{fma_f64, mul_ftz, nan64};
 pub(crate) use kernel::kernel;

@@ -209,6 +209,7 @@ fn flow(op: &Op, has_local: bool, instructions: &[Instruction]) -> Flow {
             | LaneOp::MadLo(_)
             | LaneOp::FmaF32(_)
             | LaneOp::B64(..)
+            | LaneOp::ShiftB64(..)
             | LaneOp::MadWide(..)
             | LaneOp::Extend(..)
             | LaneOp::Truncate(_)
@@ -216,6 +217,7 @@ fn flow(op: &Op, has_local: bool, instructions: &[Instruction]) -> Flow {
             | LaneOp::MoveB64(_)
             | LaneOp::F16ToF32(_)
             | LaneOp::F32ToF16(_)
+            | LaneOp::F32sToHalves(..)
             | LaneOp::Compare(..)
             | LaneOp::Select(_)
             | LaneOp::Logic(..) => arithmetic(op, instructions),

@@ -15,10 +15,10 @@ use super::format::{nearest_f16, power};
 use super::{Bits, Card, Format, LOWEST, M, N, Sums};
 pub(crate) use factors::{Columns, Rows};
 use factors::{FOUR, Floats, LEAST, Split};
-pub(crate) use panel::add_panel;
 #[cfg(test)]
 pub(super) use panel::place;
 use panel::toward_zero;
+pub(crate) use panel::{Accumulators, add_panels};
 
 /// C becomes A B + C for finite numbers: A is 16 x K, B is K x 8, C is 16 x 8. If a result is subnormal, which is rare,
 /// returns `None` and leaves C unchanged; the scalar rule then handles it.
@@ -93,6 +93,18 @@ trait Eight: Copy {
     fn truncate(self, a: Self::Word) -> Self::Word;
     /// An integer as the bits of the nearest f32.
     fn nearest(self, a: Self::Word) -> Self::Word;
+    /// For each number, that of the first vector four times and that of the second one four times.
+    #[inline(always)]
+    fn spread(self, pair: [Self::Word; 2]) -> [Self::Word; N] {
+        let [a, b] = pair.map(|word| self.store(word));
+        std::array::from_fn(|i| self.load(&[a[i], a[i], a[i], a[i], b[i], b[i], b[i], b[i]]))
+    }
+    /// Exchanges rows and columns.
+    #[inline(always)]
+    fn transpose(self, rows: [Self::Word; N]) -> [Self::Word; N] {
+        let rows = rows.map(|row| self.store(row));
+        std::array::from_fn(|i| self.load(&rows.map(|row| row[i])))
+    }
 }
 
 /// The work, with a set of vector instructions.

@@ -67,10 +67,7 @@ impl Execution<'_> {
             };
         }
         match &transfer.from {
-            Source::Global(payload) => {
-                let data = self.fetch(payload);
-                self.scatter(rank, to, &data, payload.shape);
-            }
+            Source::Global(payload) => self.copy(payload, rank, to),
             &Source::Shared(from, at, bytes) => {
                 let mut data = self.gather(from, at, bytes, Shape::plain(bytes));
                 if let Some(reduce) = transfer.reduction {

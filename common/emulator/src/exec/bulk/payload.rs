@@ -42,12 +42,22 @@ impl Shape {
 
     /// The address of the 16-byte chunk number `chunk` in a tile that starts at shared address `start`.
     fn address(self, start: u32, chunk: u32) -> u32 {
+        self.swizzle.apply(self.straight(start, chunk))
+    }
+
+    /// The same without the swizzle.
+    fn straight(self, start: u32, chunk: u32) -> u32 {
         let at = chunk * RUN;
         let straight = match self.swizzle.width() {
             Some(width) if width != self.row => at / self.row * width + at % self.row,
             None | Some(_) => at,
         };
-        self.swizzle.apply(start + straight)
+        start + straight
+    }
+
+    /// Whether rows follow each other without gaps.
+    fn is_contiguous(self) -> bool {
+        self.swizzle.width().is_none_or(|width| width == self.row)
     }
 
     /// Bytes of shared memory that `bytes` of a tile may touch: a swizzle stays within lines of 128 bytes.
@@ -90,11 +100,7 @@ impl Execution<'_> {
 
     pub(super) fn scatter(&mut self, rank: usize, at: u32, data: &[u8], shape: Shape) {
         if let Some(block) = self.block_of(rank) {
-            let words = data.as_chunks().0.as_chunks::<4>().0;
-            for (chunk, words) in (0..).zip(words) {
-                let to = shape.address(at, chunk) as usize / 4;
-                block.shared[to..to + 4].copy_from_slice(&words.map(u32::from_le_bytes));
-            }
+            put(&mut block.shared, at, 0, data, shape);
             block.activity += 1;
         }
     }
@@ -109,8 +115,34 @@ impl Execution<'_> {
         }
     }
 
+    /// Copies a load's data to shared memory.
+    pub(super) fn copy(&mut self, payload: &Payload, rank: usize, to: u32) {
+        let inside: u32 = payload.pieces.iter().map(|piece| piece.bytes).sum();
+        if inside < payload.bytes {
+            let data = self.fetch(payload);
+            self.scatter(rank, to, &data, payload.shape);
+            return;
+        }
+        let Some(block) = self.block_of(rank) else {
+            return;
+        };
+        let mut shared = std::mem::take(&mut block.shared);
+        for piece in &payload.pieces {
+            let (allocation, offset) = piece.global;
+            let memory = self.machine.memory;
+            let data = self
+                .writes
+                .run(memory, allocation, offset, piece.bytes as usize);
+            put(&mut shared, to, piece.at / RUN, &data, payload.shape);
+        }
+        if let Some(block) = self.block_of(rank) {
+            block.shared = shared;
+            block.activity += 1;
+        }
+    }
+
     /// Reads the data of a load.
-    pub(super) fn fetch(&self, payload: &Payload) -> Vec<u8> {
+    fn fetch(&self, payload: &Payload) -> Vec<u8> {
         let (value, size) = payload.outside;
         let mut data = match value {
             0 => vec![0; payload.bytes as usize],
@@ -264,7 +296,16 @@ impl Warp {
         let count = (bytes / tile.row_bytes()) as usize;
         let (mut pieces, mut touched) = (Vec::with_capacity(count), Vec::with_capacity(count));
         for (at, address, bytes) in rows(&tile, start) {
-            let global = self.global_side(address, bytes, verb, site, cx)?;
+            let memory = cx.machine.memory;
+            let global = match pieces.last() {
+                // Rows are in the same allocation, unless the tensor is larger than that.
+                Some(&Piece {
+                    global: (last, _), ..
+                }) if memory.holds(last, address, bytes.into()) => {
+                    (last, (address - memory.base(last)) as usize)
+                }
+                _ => self.global_side(address, bytes, verb, site, cx)?,
+            };
             touched.push((address, bytes));
             pieces.push(Piece { at, global, bytes });
         }
@@ -279,6 +320,29 @@ impl Warp {
             outside: (tile.outside(), tile.element.bytes()),
             element: tile.element,
         })
+    }
+}
+
+/// Writes the chunks from number `first` on of a tile that starts at shared address `start`.
+#[inline(always)]
+fn put(shared: &mut [u32], start: u32, first: u32, data: &[u8], shape: Shape) {
+    let words = data.as_chunks().0.as_chunks::<4>().0;
+    let (lines, rest) = words.as_chunks::<8>();
+    let to = shape.straight(start, first);
+    if to % TILE == 0 && rest.is_empty() && shape.is_contiguous() {
+        let to_words = &mut shared[to as usize / 4..][..data.len() / 4];
+        let to_lines = to_words.as_chunks_mut::<4>().0.as_chunks_mut::<8>().0;
+        for ((to_line, line), at) in to_lines.iter_mut().zip(lines).zip((to..).step_by(128)) {
+            let flips = (shape.swizzle.apply(at) - at) / RUN;
+            for (i, words) in line.iter().enumerate() {
+                to_line[(i ^ flips as usize) % 8] = words.map(u32::from_le_bytes);
+            }
+        }
+        return;
+    }
+    for (chunk, words) in (first..).zip(words) {
+        let to = shape.address(start, chunk) as usize / 4;
+        shared[to..to + 4].copy_from_slice(&words.map(u32::from_le_bytes));
     }
 }
 

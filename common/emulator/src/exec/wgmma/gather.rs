@@ -35,46 +35,94 @@ pub(super) fn gather(
     let ([a_transposed, b_transposed], format) = (wgmma.transposed, wgmma.arithmetic.half());
     if let Some(bits) = descriptors.a {
         to.a.resize_with(WARPS, || Rows::ZERO);
-        let signs = sign(wgmma, 0);
         let a = Descriptor::decode(bits).ok()?;
-        for (row, k) in units(ROWS, a_transposed) {
-            let unit = read_unit(&a, a_transposed, (row, k), shared)?.map(|word| word ^ signs);
-            let (row, k) = (row as usize, k as usize);
-            let (bits, at) = (&mut to.a[row / 16].bits, row % 16 * 16 + k);
-            match a_transposed {
-                true => place(bits, at, 16, halves_of(unit)),
-                false => bits[at..at + 8].copy_from_slice(&halves_of(unit)),
-            }
-        }
+        gather_a(&a, a_transposed, sign(wgmma, 0), shared, &mut to.a)?;
         if let Some(format) = format {
             to.a.iter_mut().for_each(|rows| rows.convert(format));
         }
     }
-    let (signs, n) = (sign(wgmma, 1), wgmma.product.n);
     let b = Descriptor::decode(descriptors.b).ok()?;
-    to.b.resize_with(n as usize / 8, || Columns::ZERO);
-    for (columns, first) in to.b.iter_mut().zip((0..n).step_by(8)) {
-        let words = &mut columns.words;
-        if b_transposed {
-            for (k, words) in (0..K).step_by(2).zip(words) {
-                let [low, high] = [k, k + 1].map(|k| read_unit(&b, true, (first, k), shared));
-                *words = by_k(low?, high?).map(|word| word ^ signs);
-            }
-            continue;
+    to.b.resize_with(wgmma.product.n as usize / 8, || Columns::ZERO);
+    let signs = sign(wgmma, 1);
+    for (columns, first) in to.b.iter_mut().zip((0..).step_by(8)) {
+        gather_b(&b, b_transposed, signs, shared, first, columns)?;
+        if let Some(format) = format {
+            columns.convert(format);
         }
-        for (column, k) in units(8, false) {
-            let unit = read_unit(&b, false, (first + column, k), shared)?;
-            let place = place_of_column(column as usize);
-            let rows = words.iter_mut().skip(k as usize / 2);
-            for (words, word) in rows.zip(unit) {
-                words[place] = word ^ signs;
-            }
-        }
-    }
-    if let Some(format) = format {
-        (to.b.iter_mut()).for_each(|columns| columns.convert(format));
     }
     Some(())
+}
+
+fn gather_a(
+    a: &Descriptor,
+    transposed: bool,
+    signs: u32,
+    shared: &[u32],
+    to: &mut [Rows],
+) -> Option<()> {
+    if !transposed {
+        let rows = to
+            .iter_mut()
+            .flat_map(|rows| rows.bits.as_chunks_mut::<16>().0);
+        for (row, to) in (0..).zip(rows) {
+            let words = read_row(a, row, signs, shared)?;
+            for (to, words) in to.as_chunks_mut().0.iter_mut().zip(words.as_chunks().0) {
+                *to = halves_of(*words);
+            }
+        }
+        return Some(());
+    }
+    for (row, k) in units(ROWS, true) {
+        let unit = read_unit(a, true, (row, k), shared)?.map(|word| word ^ signs);
+        let (row, k) = (row as usize, k as usize);
+        let bits = to.get_mut(row / 16)?.bits.iter_mut();
+        let places = bits.skip(row % 16 * 16 + k).step_by(16);
+        for (to, value) in places.zip(halves_of(unit)) {
+            *to = value;
+        }
+    }
+    Some(())
+}
+
+fn gather_b(
+    b: &Descriptor,
+    transposed: bool,
+    signs: u32,
+    shared: &[u32],
+    first: u32,
+    to: &mut Columns,
+) -> Option<()> {
+    if transposed {
+        for (k, words) in (0..K).step_by(2).zip(&mut to.words) {
+            let low = read_unit(b, true, (first, k), shared)?;
+            let high = read_unit(b, true, (first, k + 1), shared)?;
+            *words = by_k(low, high);
+            for word in words {
+                *word ^= signs;
+            }
+        }
+    } else {
+        for column in 0..8 {
+            let row = read_row(b, first + column, signs, shared)?;
+            to.words[place_of_column(column as usize)] = row;
+        }
+        to.transpose();
+    }
+    Some(())
+}
+
+/// The 16 elements along K of a row or column that is not transposed.
+#[inline(always)]
+fn read_row(descriptor: &Descriptor, mn: u32, signs: u32, shared: &[u32]) -> Option<[u32; 8]> {
+    let mut row = [0; 8];
+    // Loops, since a closure that `map` calls might not be inlined.
+    for (k, to) in [0, UNIT].into_iter().zip(row.as_chunks_mut().0) {
+        *to = read_unit(descriptor, false, (mn, k), shared)?;
+    }
+    for word in &mut row {
+        *word ^= signs;
+    }
+    Some(row)
 }
 
 /// The 16-byte unit that begins with element (mn, k); `None` if it is outside shared memory.
@@ -90,17 +138,10 @@ fn read_unit(
 }
 
 /// Eight columns at k and at k + 1, as words of both, even columns before odd ones.
+#[inline(always)]
 fn by_k(low: [u32; 4], high: [u32; 4]) -> [u32; 8] {
     std::array::from_fn(|place| match place {
         0..4 => low[place] & 0xffff | high[place] << 16,
         _ => low[place - 4] >> 16 | high[place - 4] & 0xffff_0000,
     })
-}
-
-/// Writes eight elements to every `stride`th place, from `at` on.
-fn place(to: &mut [u16], at: usize, stride: usize, unit: [u16; 8]) {
-    let places = to.iter_mut().skip(at).step_by(stride);
-    for (to, value) in places.zip(unit) {
-        *to = value;
-    }
 }

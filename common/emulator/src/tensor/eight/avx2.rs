@@ -89,4 +89,41 @@ impl Eight for pulp::x86::V3 {
     fn nearest(self, a: Self::Word) -> Self::Word {
         self.avx._mm256_castps_si256(self.avx._mm256_cvtepi32_ps(a))
     }
+    #[inline(always)]
+    fn spread(self, [a, b]: [Self::Word; 2]) -> [Self::Word; N] {
+        let low = self.avx2._mm256_permute2x128_si256::<0x20>(a, b);
+        let high = self.avx2._mm256_permute2x128_si256::<0x31>(a, b);
+        [
+            self.avx2._mm256_shuffle_epi32::<0b00_00_00_00>(low),
+            self.avx2._mm256_shuffle_epi32::<0b01_01_01_01>(low),
+            self.avx2._mm256_shuffle_epi32::<0b10_10_10_10>(low),
+            self.avx2._mm256_shuffle_epi32::<0b11_11_11_11>(low),
+            self.avx2._mm256_shuffle_epi32::<0b00_00_00_00>(high),
+            self.avx2._mm256_shuffle_epi32::<0b01_01_01_01>(high),
+            self.avx2._mm256_shuffle_epi32::<0b10_10_10_10>(high),
+            self.avx2._mm256_shuffle_epi32::<0b11_11_11_11>(high),
+        ]
+    }
+    #[inline(always)]
+    fn transpose(self, rows: [Self::Word; N]) -> [Self::Word; N] {
+        // Interleaves words of two rows, then pairs of words, then halves. Loops, since closures might not be inlined.
+        let [mut words, mut pairs, mut out] = [rows; 3];
+        for i in 0..4 {
+            let [a, b] = [rows[2 * i], rows[2 * i + 1]];
+            words[2 * i] = self.avx2._mm256_unpacklo_epi32(a, b);
+            words[2 * i + 1] = self.avx2._mm256_unpackhi_epi32(a, b);
+        }
+        for i in 0..4 {
+            let at = 4 * (i / 2) + i % 2;
+            let [a, b] = [words[at], words[at + 2]];
+            pairs[4 * (i / 2) + 2 * (i % 2)] = self.avx2._mm256_unpacklo_epi64(a, b);
+            pairs[4 * (i / 2) + 2 * (i % 2) + 1] = self.avx2._mm256_unpackhi_epi64(a, b);
+        }
+        for i in 0..4 {
+            let [a, b] = [pairs[i], pairs[i + 4]];
+            out[i] = self.avx2._mm256_permute2x128_si256::<0x20>(a, b);
+            out[i + 4] = self.avx2._mm256_permute2x128_si256::<0x31>(a, b);
+        }
+        out
+    }
 }

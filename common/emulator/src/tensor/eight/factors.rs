@@ -69,10 +69,32 @@ impl Columns {
         vectorized(Conversion(format, self));
     }
 
+    /// Exchanges k and columns: each of the words' rows was a column.
+    pub fn transpose(&mut self) {
+        vectorized(Transposition(&mut self.words));
+    }
+
     /// The elements (k, n), with even columns before odd ones.
     pub fn bits(&self) -> [u16; 16 * N] {
         let word = |i: usize| self.words[i / N / 2][i % N] >> (16 * (i / N % 2));
         std::array::from_fn(|i| word(i) as u16)
+    }
+}
+
+struct Transposition<'a>(&'a mut [[u32; N]; 8]);
+
+impl Work for Transposition<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn compute<V: Eight>(self, v: V) {
+        let mut rows = [v.splat(0); N];
+        for (to, row) in rows.iter_mut().zip(&*self.0) {
+            *to = v.load(&pulp::cast(*row));
+        }
+        for (to, row) in self.0.iter_mut().zip(v.transpose(rows)) {
+            *to = pulp::cast(v.store(row));
+        }
     }
 }
 
@@ -82,63 +104,115 @@ impl Work for Conversion<'_, Rows> {
     type Output = ();
 
     #[inline(always)]
-    fn compute<V: Eight>(self, _: V) {
-        let Self(format, to) = self;
-        let mut all = Floats::<{ M * 16 }>::ZERO;
-        to.moderate = all.convert(format, &to.bits);
-        let values = all.value.as_chunks::<16>().0.as_chunks::<2>().0;
-        for (pairs, to) in values.as_chunks::<FOUR>().0.iter().zip(&mut to.floats) {
-            for (k, to) in to.iter_mut().enumerate() {
-                for (to, [even, odd]) in to.iter_mut().zip(pairs) {
-                    *to = halves(even[k], odd[k]);
+    fn compute<V: Eight>(self, v: V) {
+        let Self(format, rows) = self;
+        let mut extreme = v.splat(0);
+        let halves = rows.bits.as_chunks::<16>().0.as_chunks::<8>().0;
+        let to = rows.floats.iter_mut().zip(&mut rows.exponents);
+        for (rows, (floats, exponents)) in halves.iter().zip(to) {
+            // By k modulo 2, of even and of odd rows.
+            let mut bytes = [[v.splat(0); 2]; 2];
+            for (pair, rows) in rows.as_chunks::<2>().0.iter().enumerate() {
+                let mut values = bytes;
+                for (i, row) in rows.iter().enumerate() {
+                    let row = v.load(&words(row));
+                    for odd in 0..2 {
+                        let (value, exponent) = factors(v, format, row, odd, &mut extreme);
+                        let exponent = v.max(exponent, v.splat(NO_BYTE + BIAS));
+                        let byte = v.and(v.sub(exponent, v.splat(BIAS)), v.splat(0xff));
+                        let byte = match pair {
+                            0 => byte,
+                            1 => v.shift_left::<8>(byte),
+                            2 => v.shift_left::<16>(byte),
+                            _ => v.shift_left::<24>(byte),
+                        };
+                        values[odd][i] = value;
+                        bytes[odd][i] = v.or(bytes[odd][i], byte);
+                    }
                 }
-            }
-        }
-        let exponents = all.exponent.as_chunks::<16>().0.as_chunks::<2>().0;
-        let upper_and_lower = exponents.as_chunks::<FOUR>().0.iter();
-        for (pairs, to) in upper_and_lower.zip(&mut to.exponents) {
-            let mut words = [[0; 16]; 2];
-            for (byte, pair) in pairs.iter().enumerate() {
-                for (words, row) in words.iter_mut().zip(pair) {
-                    for (word, exponent) in words.iter_mut().zip(row) {
-                        *word |= (((*exponent).max(NO_BYTE + BIAS) - BIAS) & 0xff) << (8 * byte);
+                for (odd, values) in values.into_iter().enumerate() {
+                    let to = floats.iter_mut().skip(odd).step_by(2);
+                    for (to, value) in to.zip(v.spread(values)) {
+                        to[pair] = v.store(value);
                     }
                 }
             }
-            for (to, (even, odd)) in to.iter_mut().zip(words[0].iter().zip(words[1])) {
-                *to = halves(*even, odd);
+            for (odd, bytes) in bytes.into_iter().enumerate() {
+                let to = exponents.iter_mut().skip(odd).step_by(2);
+                for (to, bytes) in to.zip(v.spread(bytes)) {
+                    *to = v.store(bytes);
+                }
             }
         }
+        rows.moderate = v.store(extreme) == [0; N];
     }
 }
 
-/// One number in the lower half of a vector, another in the upper half.
+/// Each word holds k and k + 1.
 #[inline(always)]
-fn halves(a: i32, b: i32) -> [i32; N] {
-    [a, a, a, a, b, b, b, b]
+fn words(row: &[u16; 16]) -> [i32; N] {
+    std::array::from_fn(|i| i32::from(row[2 * i]) | i32::from(row[2 * i + 1]) << 16)
 }
 
 impl Work for Conversion<'_, Columns> {
     type Output = ();
 
     #[inline(always)]
-    fn compute<V: Eight>(self, _: V) {
-        let Self(format, to) = self;
-        let mut bits = [[[0; N]; 2]; 8];
-        for ([even, odd], words) in bits.iter_mut().zip(&to.words) {
-            for ((even, odd), word) in even.iter_mut().zip(odd).zip(words) {
-                (*even, *odd) = (word & 0xffff, word >> 16);
+    fn compute<V: Eight>(self, v: V) {
+        let Self(format, columns) = self;
+        let mut extreme = v.splat(0);
+        let floats = columns.floats.as_chunks_mut::<2>().0.iter_mut();
+        let to = floats.zip(columns.exponents.as_chunks_mut::<2>().0);
+        for (words, (floats, exponents)) in columns.words.iter().zip(to) {
+            let words = v.load(&pulp::cast(*words));
+            for odd in 0..2 {
+                let (value, exponent) = factors(v, format, words, odd, &mut extreme);
+                floats[odd] = pulp::cast(v.store(value));
+                let byte = v.and(exponent, v.splat(0xff));
+                let two = v.or(byte, v.shift_left::<8>(byte));
+                exponents[odd] = pulp::cast(v.store(v.or(two, v.shift_left::<16>(two))));
             }
         }
-        let mut all = Floats::<{ 16 * N }>::ZERO;
-        to.moderate = all.convert(format, bits.as_flattened().as_flattened());
-        let floats = to.floats.as_flattened_mut().as_flattened_mut();
-        floats.copy_from_slice(&all.value);
-        let exponents = to.exponents.as_flattened_mut().as_flattened_mut();
-        for (to, exponent) in exponents.iter_mut().zip(all.exponent) {
-            *to = i32::from_ne_bytes([exponent.max(NO_BYTE) as u8; 4]);
-        }
+        columns.moderate = v.store(extreme) == [0; N];
     }
+}
+
+/// The factors in the lower or the upper halves of words, as the bits of f32, and their exponents; that of zero is
+/// [`NO_BYTE`]. Sets the bits of `extreme` for those that are not moderate.
+#[inline(always)]
+fn factors<V: Eight>(
+    v: V,
+    format: Format,
+    words: V::Word,
+    upper: usize,
+    extreme: &mut V::Word,
+) -> (V::Word, V::Word) {
+    let high = match upper {
+        0 => v.shift_left::<16>(words),
+        _ => v.and(words, v.splat(!0xffff)),
+    };
+    let magnitude = v.and(high, v.splat(i32::MAX));
+    let zero = v.greater(v.splat(1), magnitude);
+    let (value, exponent, beyond) = if format == Format::F16 {
+        // Shifts exponent and mantissa and scales by the difference of the biases, which is exact for subnormal numbers
+        // too.
+        let scaled = v.product(v.shift_right(magnitude, v.splat(3)), v.splat(0x7780_0000));
+        let normal = v.max(v.shift_right(magnitude, v.splat(26)), v.splat(1));
+        (
+            v.or(scaled, v.and(high, v.splat(i32::MIN))),
+            v.sub(normal, v.splat(15)),
+            v.greater(magnitude, v.splat(0x7bff_ffff)),
+        )
+    } else {
+        let normal = v.sub(v.shift_right(magnitude, v.splat(23)), v.splat(127));
+        // Zero is moderate.
+        let beyond = v.sub(v.greater(v.abs(normal), v.splat(MODERATE)), zero);
+        (high, normal, beyond)
+    };
+    *extreme = v.or(*extreme, beyond);
+    // Below NO_BYTE, for any exponent.
+    let none = v.and(zero, v.splat(2 * NO_BYTE));
+    (value, v.max(v.add(exponent, none), v.splat(NO_BYTE)))
 }
 
 /// Factors as the bits of f32, and their exponents.
@@ -237,5 +311,69 @@ impl<const COUNT: usize> Split<COUNT> {
             magnitude: self.magnitude.get(range.clone())?,
             exponent: self.exponent.get(range)?,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Plain;
+    use super::*;
+
+    /// A word with two factors; in every eighth round some that are not moderate.
+    fn random_word(format: Format, round: u32, state: &mut u64) -> u32 {
+        let bits = crate::random::random(state) as u32;
+        let (fields, middle) = match format {
+            Format::F16 => (0x3fff_3fff, 0),
+            _ => (0x0fff_0fff, 0x3a00_3a00),
+        };
+        let word = match round % 8 {
+            0 => bits,
+            _ => (bits & (fields | 0x8000_8000)) + middle,
+        };
+        // Zeros.
+        word & [!0, !0, 0xffff_0000, 0x8000][bits as usize % 4]
+    }
+
+    #[test]
+    fn any_cpu_converts_factors_alike() {
+        let mut state = 9;
+        let mut moderate = 0;
+        for round in 0..400 {
+            for format in [Format::F16, Format::Bf16] {
+                let mut word = || random_word(format, round, &mut state);
+                let [mut a, mut b] = [Rows::ZERO, Rows::ZERO];
+                a.bits = std::array::from_fn(|_| word() as u16);
+                b.bits = a.bits;
+                a.convert(format);
+                Conversion(format, &mut b).compute(Plain);
+                assert_eq!(a.moderate, b.moderate);
+                assert_eq!((a.floats, a.exponents), (b.floats, b.exponents));
+                let value = |bits: u16| format.to_f32(bits.into()).to_bits() as i32;
+                for (i, &bits) in a.bits.iter().enumerate().filter(|_| a.moderate) {
+                    let (row, k) = (i / 16, i % 16);
+                    let found = a.floats[row / 8][k][row % 8 / 2];
+                    assert_eq!(found[4 * (row % 2)..][..4], [value(bits); 4], "{bits:x}");
+                }
+
+                let [mut a, mut b] = [Columns::ZERO, Columns::ZERO];
+                a.words = std::array::from_fn(|_| std::array::from_fn(|_| word()));
+                b.words = a.words;
+                let before = a.words;
+                a.transpose();
+                Transposition(&mut b.words).compute(Plain);
+                assert_eq!(a.words, b.words);
+                assert_eq!(a.words, std::array::from_fn(|i| before.map(|row| row[i])));
+                a.convert(format);
+                Conversion(format, &mut b).compute(Plain);
+                assert_eq!(a.moderate, b.moderate);
+                assert_eq!((a.floats, a.exponents), (b.floats, b.exponents));
+                let floats = a.floats.as_flattened().as_flattened();
+                for (bits, found) in a.bits().into_iter().zip(floats).filter(|_| a.moderate) {
+                    assert_eq!(value(bits), *found, "{bits:x}");
+                }
+                moderate += u32::from(a.moderate);
+            }
+        }
+        assert!((100..800).contains(&moderate), "{moderate}");
     }
 }

@@ -6,29 +6,67 @@ use super::super::{Card, N};
 use super::factors::{BIAS, Columns, FOUR, LEAST, Rows};
 use super::{Eight, Work, vectorized};
 
-/// The four registers that hold 16 rows of 8 columns: of the upper and the lower 8 rows, the even and the odd columns.
-pub(crate) type Registers<'a> = [&'a mut [u32; 32]; 4];
-
 /// Where a register of a panel and one of its lanes are in the 16 x 8 sums of `mma`, with even columns before odd ones.
 #[cfg(test)]
 pub(in super::super) const fn place(register: usize, lane: usize) -> usize {
     (lane / 4 + 8 * (register / 2)) * N + lane % 4 + 4 * (register % 2)
 }
 
-/// Adds A B to these registers, or writes A B to them. Returns `None`, and changes nothing, for factors that are not
-/// moderate, an addend that is not finite or is lost in the units of [`LEAST`], and a sum that is too wide.
-pub(crate) fn add_panel(a: &Rows, b: &Columns, adds: bool, d: Registers<'_>) -> Option<()> {
-    if !(a.moderate && b.moderate) {
-        return None;
+/// Registers of a warp, and which of them hold D. Four hold 16 rows of 8 columns: of the upper and the lower 8 rows, the even
+/// and the odd columns.
+pub(crate) struct Accumulators<'a, R> {
+    pub registers: &'a mut [R],
+    pub d: &'a [u32],
+}
+
+/// Adds the product of A and each panel of B to its registers, or writes it to them. Returns a bit for each panel that it left
+/// alone, because of factors that are not moderate, an addend that is not finite or is lost in the units of [`LEAST`], or a
+/// sum that is too wide.
+pub(crate) fn add_panels<R: AsMut<[u32; 32]>>(
+    a: &Rows,
+    b: &[Columns],
+    adds: bool,
+    d: Accumulators<'_, R>,
+) -> u32 {
+    vectorized(Panels { a, b, adds, d })
+}
+
+struct Panels<'a, R> {
+    a: &'a Rows,
+    b: &'a [Columns],
+    adds: bool,
+    d: Accumulators<'a, R>,
+}
+
+impl<R: AsMut<[u32; 32]>> Work for Panels<'_, R> {
+    type Output = u32;
+
+    #[inline(always)]
+    fn compute<V: Eight>(self, v: V) -> u32 {
+        let Self {
+            a,
+            b,
+            adds,
+            d: Accumulators { registers, d },
+        } = self;
+        let mut left = 0;
+        for (i, (b, regs)) in b.iter().zip(d.as_chunks::<4>().0).enumerate() {
+            let mut done = None;
+            if let Ok([d0, d1, d2, d3]) = registers.get_disjoint_mut(regs.map(|reg| reg as usize)) {
+                let d = [d0.as_mut(), d1.as_mut(), d2.as_mut(), d3.as_mut()];
+                done = Panel { a, b, adds, d }.add(v);
+            }
+            left |= u32::from(done.is_none()) << i;
+        }
+        left
     }
-    vectorized(Panel { a, b, adds, d })
 }
 
 struct Panel<'a> {
     a: &'a Rows,
     b: &'a Columns,
     adds: bool,
-    d: Registers<'a>,
+    d: [&'a mut [u32; 32]; 4],
 }
 
 /// The exponent field of an f32.
@@ -38,11 +76,12 @@ const LEAST_TOP: u8 = (LEAST - BIAS) as u8;
 /// No other card has `wgmma`.
 const KEPT: i32 = Card::H100.kept();
 
-impl Work for Panel<'_> {
-    type Output = Option<()>;
-
+impl Panel<'_> {
     #[inline(always)]
-    fn compute<V: Eight>(self, v: V) -> Option<()> {
+    fn add<V: Eight>(self, v: V) -> Option<()> {
+        if !(self.a.moderate && self.b.moderate) {
+            return None;
+        }
         let mut d = [[[0; N]; FOUR]; 4];
         let [mut highest, mut wide] = [v.splat(0); 2];
         let mut lowest = v.splat(0x7f7f_7f7f);
@@ -101,9 +140,7 @@ impl Work for Panel<'_> {
         }
         Some(())
     }
-}
 
-impl Panel<'_> {
     /// Whether the units of [`LEAST`] do not hold all bits of some addend.
     #[inline(always)]
     fn is_small_addend(&self) -> bool {
@@ -140,6 +177,7 @@ mod tests {
     use super::super::plain::Plain;
     use super::*;
     use crate::tensor::Format;
+    use crate::tensor::tests::Register;
 
     /// Also that an infinite or NaN addend is noticed without AVX2, whose conversions to integers make it too wide.
     #[test]
@@ -154,25 +192,28 @@ mod tests {
             b.words = std::array::from_fn(|_| std::array::from_fn(|_| random() & 0xc3ff_c3ff));
             a.convert(Format::F16);
             b.convert(Format::F16);
-            let mut plain: [[u32; 32]; 4] =
-                std::array::from_fn(|_| std::array::from_fn(|_| random() & 0xc2ff_ffff));
+            let mut plain: [Register; 4] =
+                std::array::from_fn(|_| Register(std::array::from_fn(|_| random() & 0xc2ff_ffff)));
             let special = round % 3 == 0;
             if special {
-                plain[round % 4][round % 32] =
+                plain[round % 4].0[round % 32] =
                     [0x7f80_0000, 0xff80_0000, 0x7fc0_0000][round / 3 % 3];
             }
-            let mut vectors = plain;
-            let work = Panel {
+            let mut vectors = plain.clone();
+            let work = |registers| Panels {
                 a: &a,
-                b: &b,
+                b: std::slice::from_ref(&b),
                 adds: true,
-                d: plain.each_mut(),
+                d: Accumulators {
+                    registers,
+                    d: &[0, 1, 2, 3],
+                },
             };
-            let done = work.compute(Plain);
-            assert_eq!(done, add_panel(&a, &b, true, vectors.each_mut()));
+            let left = work(&mut plain).compute(Plain);
+            assert_eq!(left, vectorized(work(&mut vectors)));
             assert_eq!(plain, vectors);
-            assert!(!special || done.is_none());
-            added += u32::from(done.is_some());
+            assert!(!special || left == 1);
+            added += 1 - left;
         }
         assert!(added > 100, "{added}");
     }
