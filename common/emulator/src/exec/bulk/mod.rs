@@ -86,7 +86,11 @@ impl Warp {
             }
             let bytes = match &payload {
                 Some(payload) => payload.footprint(),
-                None => self.size(copy, site, cx)?,
+                None => {
+                    let bytes = self.size(copy, site, cx)?;
+                    cx.profiler.ops[op].bytes += u64::from(bytes);
+                    bytes
+                }
             };
             let end = if copy.to_cta {
                 Space::Shared

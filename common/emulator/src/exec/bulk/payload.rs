@@ -329,7 +329,7 @@ fn put(shared: &mut [u32], start: u32, first: u32, data: &[u8], shape: Shape) {
     let words = data.as_chunks().0.as_chunks::<4>().0;
     let (lines, rest) = words.as_chunks::<8>();
     let to = shape.straight(start, first);
-    if to % TILE == 0 && rest.is_empty() && shape.is_contiguous() {
+    if to.is_multiple_of(TILE) && rest.is_empty() && shape.is_contiguous() {
         let to_words = &mut shared[to as usize / 4..][..data.len() / 4];
         let to_lines = to_words.as_chunks_mut::<4>().0.as_chunks_mut::<8>().0;
         for ((to_line, line), at) in to_lines.iter_mut().zip(lines).zip((to..).step_by(128)) {
