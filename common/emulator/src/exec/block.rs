@@ -200,7 +200,10 @@ impl Execution<'_> {
     /// Lets the caller of the launch see, and change, what the block's shared memory holds ([`crate::Options::before_load`]).
     #[inline(always)]
     pub fn before_load(&mut self) {
-        if let Some(change) = &self.machine.options.before_load {
+        // WebAssembly is downloaded, and does without.
+        if !cfg!(target_family = "wasm")
+            && let Some(change) = &self.machine.options.before_load
+        {
             change(self.block.index, &mut self.block.shared);
         }
     }

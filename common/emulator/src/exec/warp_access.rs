@@ -103,7 +103,9 @@ impl Warp {
                 .profiler
                 .global_in_one(request, &addresses, mask, cx.machine.memory)
         {
-            if !SANITIZE && access.class == Class::B32 && access.bytes == 4 {
+            // WebAssembly is downloaded, and does without.
+            let is_native = !cfg!(target_family = "wasm");
+            if is_native && !SANITIZE && access.class == Class::B32 && access.bytes == 4 {
                 let at = (allocation, base);
                 match access.count {
                     1 => self.store_words::<1, 4>(access, at, &addresses, mask, cx),
