@@ -64,7 +64,9 @@ impl Block {
         for &(at, new) in changes {
             self.words[at] = new;
         }
-        words.copy_from_slice(&self.words);
+        for (word, recorded) in words.iter_mut().zip(&self.words) {
+            *word = *recorded;
+        }
         self.replayed += 1;
     }
 }
