@@ -144,6 +144,7 @@ pub type Progress = Arc<dyn Fn(u64, u64) + Send + Sync>;
 
 /// Receives the index of a block and its shared memory, in 4-byte words, before one of its warps executes an instruction
 /// that loads from memory, and may change what is there. Blocks run in parallel.
+/// Loads from the shared memory of another block of the cluster see that block's as it is. In WebAssembly nothing is called.
 pub type BeforeLoad = Arc<dyn Fn([u32; 3], &mut [u32]) + Send + Sync>;
 
 /// What a launch did, besides writing memory.

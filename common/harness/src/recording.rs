@@ -33,7 +33,7 @@ impl Recording {
     fn with(&self, act: fn(&mut Block, &mut [u32])) -> BeforeLoad {
         let Self(blocks) = self.clone();
         Arc::new(move |index, words| {
-            // What panicked elsewhere has not changed the recording.
+            // A panic ends the launch anyway.
             let mut blocks = blocks
                 .lock()
                 .unwrap_or_else(|poisoned| poisoned.into_inner());

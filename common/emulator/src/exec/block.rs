@@ -200,7 +200,7 @@ impl Execution<'_> {
     /// Lets the caller of the launch see, and change, what the block's shared memory holds ([`crate::Options::before_load`]).
     #[inline(always)]
     pub fn before_load(&mut self) {
-        // WebAssembly is downloaded, and does without.
+        // Not in WebAssembly, to keep the download small.
         if !cfg!(target_family = "wasm")
             && let Some(change) = &self.machine.options.before_load
         {

@@ -67,7 +67,7 @@ pub(super) fn float_to_half(a: &LanesB32) -> LanesB32 {
 pub(super) fn floats_to_halves(format: Factor, high: &LanesB32, low: &LanesB32) -> LanesB32 {
     let [high, low] = match format {
         Factor::F16 => [high, low].map(float_to_half),
-        Factor::Bf16 => [high, low].map(float_to_brain),
+        Factor::Bf16 => [high, low].map(float_to_bf16),
     };
     let mut out = LanesB32::ZERO;
     for i in 0..32 {
@@ -77,7 +77,7 @@ pub(super) fn floats_to_halves(format: Factor, high: &LanesB32, low: &LanesB32) 
 }
 
 #[inline(always)]
-fn float_to_brain(a: &LanesB32) -> LanesB32 {
+fn float_to_bf16(a: &LanesB32) -> LanesB32 {
     let mut out = LanesB32::ZERO;
     for i in 0..32 {
         // Half a unit, or less if that would round a tie up to an odd number; a carry goes into the exponent.

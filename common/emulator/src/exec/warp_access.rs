@@ -103,7 +103,7 @@ impl Warp {
                 .profiler
                 .global_in_one(request, &addresses, mask, cx.machine.memory)
         {
-            // WebAssembly is downloaded, and does without.
+            // Not in WebAssembly, to keep the download small.
             let is_native = !cfg!(target_family = "wasm");
             if is_native && !SANITIZE && access.class == Class::B32 && access.bytes == 4 {
                 let at = (allocation, base);

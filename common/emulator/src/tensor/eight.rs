@@ -93,7 +93,7 @@ trait Eight: Copy {
     fn truncate(self, a: Self::Word) -> Self::Word;
     /// An integer as the bits of the nearest f32.
     fn nearest(self, a: Self::Word) -> Self::Word;
-    /// For each number, that of the first vector four times and that of the second one four times.
+    /// For each i: element i of the first vector in the lower four lanes, of the second one in the upper four.
     #[inline(always)]
     fn spread(self, pair: [Self::Word; 2]) -> [Self::Word; N] {
         let [a, b] = pair.map(|word| self.store(word));

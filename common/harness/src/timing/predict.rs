@@ -175,12 +175,18 @@ impl ClusterSchedule {
         }
     }
 
-    /// The clusters that an SM holds, with those in its cluster.
-    fn of_one_sm(&self, sm: u32) -> impl Iterator<Item = u64> {
-        let group = u64::from(sm) % self.groups.min(self.clusters);
-        (0..self.resident)
-            .map(move |nth| nth * self.groups + group)
-            .filter(|&number| number < self.clusters)
+    /// The clusters that an SM holds at the same time: of the first SM those with which it begins, of any other those with which it
+    /// ends. Beyond the last SM that has a CTA, they are that one's.
+    fn of_one_sm(&self, sm: u32) -> Vec<u64> {
+        let group = u64::from(sm).min(self.groups.min(self.clusters) - 1);
+        let all: Vec<_> = (group..self.clusters)
+            .step_by(self.groups as usize)
+            .collect();
+        let held = all.len().min(self.resident as usize);
+        match sm {
+            0 => all[..held].to_vec(),
+            _ => all[all.len() - held..].to_vec(),
+        }
     }
 
     /// Where a block of a cluster runs. All blocks of a cluster are in one GPC, each on an SM of its own.
@@ -204,7 +210,7 @@ impl ClusterSchedule {
 pub(crate) struct TracedSm {
     /// How many CTAs it holds.
     pub resident: u32,
-    /// Its number; with clusters, that of the group of SMs that hold one. Beyond the last that has a CTA, the count begins again.
+    /// Its number; with clusters, that of the group of SMs that hold one. Beyond the last that has a CTA, that one is meant.
     pub number: u32,
 }
 
@@ -244,9 +250,10 @@ pub(crate) fn traced(
         let report = device.launch(function, config, args)?;
         Ok(report.unwrap_or_default())
     };
-    let report = launch(&mut schedule.of_one_sm(sm.number), None)?;
+    let of_one_sm = schedule.of_one_sm(sm.number);
+    let report = launch(&mut of_one_sm.iter().copied(), None)?;
     let executed: usize = report.traces.iter().map(|warp| warp.events.len()).sum();
-    let of_one = executed as u64 / schedule.of_one_sm(sm.number).count().max(1) as u64;
+    let of_one = executed as u64 / of_one_sm.len().max(1) as u64;
     let wave = schedule.of_a_wave();
     let (part, least) = WAVE_PART;
     let most = (of_one / part)
@@ -527,5 +534,26 @@ impl Prediction {
         let kernel = contestants.and_then(|contestants| contestants.first());
         prediction.measured = kernel.map(|kernel| Measured::contest(&name, kernel));
         Ok(prediction)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_sm_begins_or_ends_with_the_clusters_that_it_holds() {
+        let config = |blocks| LaunchConfig {
+            grid: [blocks, 1, 1],
+            ..LaunchConfig::default()
+        };
+        let of = |blocks, resident, sm| {
+            ClusterSchedule::new(&config(blocks), resident, 132).of_one_sm(sm)
+        };
+        assert_eq!(of(528, 2, 0), [0, 132]);
+        assert_eq!(of(528, 2, 131), [395, 527]);
+        assert_eq!(of(264, 1, 7), [139]);
+        assert_eq!(of(176, 2, 131), [131]);
+        assert_eq!(of(88, 2, 131), [87]);
     }
 }

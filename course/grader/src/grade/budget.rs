@@ -41,7 +41,7 @@ pub enum Effect {
     /// Bytes of tiles that TMA copies to or from shared memory.
     TensorCopies,
     /// Bytes that arrive in shared memory by bulk copies without a tensor map, from global or from shared memory.
-    PlainBulkCopies,
+    NonTensorBulkCopies,
     /// Bytes that bulk copies store in global memory, tiles included.
     BulkStores,
     /// Bytes loaded from shared memory to registers, except by `ldmatrix`. `wmma.load` counts: it computes the lanes' addresses.
@@ -111,7 +111,7 @@ impl Effect {
             Self::RegistersToGlobal => "bytes from registers to global memory",
             Self::AsyncCopies => "bytes by cp.async",
             Self::TensorCopies => "bytes by TMA",
-            Self::PlainBulkCopies => "bytes copied by cp.async.bulk without a tensor map",
+            Self::NonTensorBulkCopies => "bytes copied by cp.async.bulk without a tensor map",
             Self::BulkStores => "bytes stored by TMA",
             Self::SharedToRegisters => "bytes from shared memory by ordinary loads",
             Self::SharedLoads => "bytes from shared memory into registers",
@@ -165,7 +165,7 @@ impl Effect {
             // Counted for both memories.
             Self::AsyncCopies => of(matches!(kind, Kind::AsyncCopy { .. }), bytes / 2.0),
             Self::TensorCopies => of(matches!(kind, Kind::BulkCopy { tensor: true }), bytes),
-            Self::PlainBulkCopies => of(
+            Self::NonTensorBulkCopies => of(
                 matches!(kind, Kind::BulkCopy { tensor: false }) && !stores_globally(instruction),
                 bytes,
             ),

@@ -11,8 +11,8 @@ use super::rubric::Measure;
 /// compute less.
 const FAIR_SHARE: f64 = 0.6;
 
-/// The prediction for the first SM, or for a slower one of two others: the last, and one that depends on the kernel, so that no kernel
-/// can know it. These may have less to do than their share, as at the edges of C, but a launch lasts as long as its slowest SM.
+/// The prediction for the first SM, or for a slower one of two others: the last, and one that a hash of the PTX chooses. These may have
+/// less to do than their share, as at the edges of C, but a launch lasts as long as its slowest SM.
 fn slowest(
     all: &LaunchResults,
     launch: &PlannedLaunch,

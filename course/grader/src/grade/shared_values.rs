@@ -1,10 +1,8 @@
-//! Do the values that a kernel multiplies or moves come from shared memory, where that is the lesson? If so, its results depend on
-//! global memory only by way of shared memory: whatever is done there for show, checked or cancelled, they do not.
+//! Do the values that a kernel multiplies or moves come from shared memory, where that is the lesson? Then C depends on global memory
+//! only through shared memory. Loads for show, compared or cancelled, do not change that.
 //!
-//! The kernel is launched twice, the second time on other matrices, and with what shared memory held before each load in the first
-//! launch. If all values that count are loaded from there, both results have the same bits.
-use std::collections::BTreeSet;
-
+//! Each launch is repeated on other matrices, with what shared memory held before each load in the first launch. If all values that
+//! count are loaded from there, both results have the same bits. A kernel that notices accesses shared memory in another way.
 use harness::thousands;
 
 use super::budget::Budget;
@@ -12,42 +10,47 @@ use super::launches::LaunchResults;
 use super::plan::{Class, PlannedLaunch};
 use super::rubric::AssignmentKind;
 
-/// What is said if shared memory is the lesson and a value that counts was not loaded from there, and the launch. Each tile is
-/// launched at the first of its planned sizes.
+/// The repeated launch, in a complaint.
+const AGAIN: &str =
+    "launched again on other matrices, with the same words in shared memory at each load,";
+
+/// What is said if shared memory is the lesson and a value that counts was not loaded from there, and the launch. Launches at public
+/// sizes are repeated, and one with each tile.
 pub fn missed<'a>(budget: &Budget, all: &LaunchResults<'a>) -> Option<(&'a PlannedLaunch, String)> {
     budget.at_least.filter(|_| budget.of.is_shared())?;
-    let mut known = BTreeSet::new();
-    let is_small = |launch: &&PlannedLaunch| !matches!(launch.class, Class::Large | Class::Many(_));
-    let launches = all.done.iter().map(|(launch, _)| *launch).filter(is_small);
-    let mut of_each_tile = launches.filter(|launch| known.insert(launch.tile));
-    of_each_tile.find_map(|launch| Some((launch, describe(all, launch)?)))
+    let launches = all.done.iter().map(|(launch, _)| *launch);
+    let mut repeated =
+        launches.filter(|launch| matches!(launch.class, Class::Public | Class::EveryTile));
+    repeated.find_map(|launch| Some((launch, describe(all, launch)?)))
 }
 
 /// What is wrong, if anything is.
 fn describe(all: &LaunchResults, launch: &PlannedLaunch) -> Option<String> {
     let name = all.rubric.task.output();
-    let Ok([first, again]) = all.trial(launch).replay(&launch.on, !launch.on.seed) else {
-        return Some(format!("{name} depends on more than shared memory"));
+    let [first, again] = match all.trial(launch).replay(&launch.on, !launch.on.seed) {
+        Ok(both) => both,
+        Err(error) => return Some(format!("{AGAIN} the kernel fails: {error}")),
     };
     let both = first.c.iter().zip(&again.c).enumerate();
     let differ = both.filter(|(_, (first, again))| first.to_bits() != again.to_bits());
     let differ: Vec<usize> = differ.map(|(at, _)| at).collect();
-    let at = *differ.first()?;
+    let Some(at) = differ.first() else {
+        let both = first.run.counters.iter().zip(&again.run.counters);
+        let has_noticed = both
+            .into_iter()
+            .any(|(first, again)| first.shared != again.shared);
+        return has_noticed
+            .then(|| format!("{AGAIN} the kernel accesses shared memory in another way"));
+    };
     let columns = match all.rubric.task {
         AssignmentKind::Transpose => first.problem.padded.m,
         AssignmentKind::Gemm | AssignmentKind::Predict => first.problem.padded.n,
     } as usize;
     let (row, column) = (at / columns, at % columns);
-    let which = match launch.closed {
-        true => format!("elements of {name}"),
-        false => format!(
-            "{} of {} elements of {name}, such as {name}[{row}][{column}]",
-            thousands(differ.len() as u64),
-            thousands(first.c.len() as u64)
-        ),
-    };
     Some(format!(
-        "values that were not loaded from shared memory are in {which}\n  with other matrices, but the same words in shared memory \
-         at each load, a launch should give the same {name}"
+        "values that were not loaded from shared memory are in {} of {} elements of {name}, such as {name}[{row}][{column}]\n  \
+         {AGAIN} the kernel should give the same {name}",
+        thousands(differ.len() as u64),
+        thousands(first.c.len() as u64)
     ))
 }

@@ -100,7 +100,7 @@ impl Execution<'_> {
 
     pub(super) fn scatter(&mut self, rank: usize, at: u32, data: &[u8], shape: Shape) {
         if let Some(block) = self.block_of(rank) {
-            put(&mut block.shared, at, 0, data, shape);
+            write_tile(&mut block.shared, at, 0, data, shape);
             block.activity += 1;
         }
     }
@@ -133,7 +133,7 @@ impl Execution<'_> {
             let data = self
                 .writes
                 .run(memory, allocation, offset, piece.bytes as usize);
-            put(&mut shared, to, piece.at / RUN, &data, payload.shape);
+            write_tile(&mut shared, to, piece.at / RUN, &data, payload.shape);
         }
         if let Some(block) = self.block_of(rank) {
             block.shared = shared;
@@ -325,7 +325,7 @@ impl Warp {
 
 /// Writes the chunks from number `first` on of a tile that starts at shared address `start`.
 #[inline(always)]
-fn put(shared: &mut [u32], start: u32, first: u32, data: &[u8], shape: Shape) {
+fn write_tile(shared: &mut [u32], start: u32, first: u32, data: &[u8], shape: Shape) {
     let words = data.as_chunks().0.as_chunks::<4>().0;
     let (lines, rest) = words.as_chunks::<8>();
     let to = shape.straight(start, first);
