@@ -3,7 +3,8 @@
 //! The machine code's branches differ from those of the PTX: ptxas unrolls loops, turns branches into predicates and
 //! moves instructions within a block. But each machine instruction knows its PTX line. So an *anchor*, an instruction
 //! that ptxas neither duplicates nor removes (memory accesses, barriers, matrix products), identifies an event of the
-//! trace. At a branch the walk takes the side whose anchors come next in the trace.
+//! trace. At a branch the walk takes the side whose anchors come next in the trace. In a loop without an anchor, an
+//! instruction that computes becomes one ([`count_loops`]).
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
@@ -105,6 +106,8 @@ impl<'a> Walk<'a> {
             let instruction = stands_for(one.ptx_line, root);
             anchors.push(instruction.map(|index| (index, *opcodes.entry(root).or_insert(next))));
         }
+        let next = opcodes.len() as u32;
+        count_loops(code, instructions, &mut anchors, next);
         Self {
             code,
             anchors,
@@ -151,6 +154,66 @@ impl<'a> Walk<'a> {
         };
         let steps = walker.run();
         (steps, total - walker.done.min(total))
+    }
+}
+
+/// Makes an instruction of each loop without an anchor one, so that its iterations are counted too: one that the loop contains as often
+/// as it does most others, which is how often ptxas has unrolled it.
+fn count_loops(
+    code: &MachineCode,
+    instructions: &[Instruction],
+    anchors: &mut [Option<(u32, u32)>],
+    opcode: u32,
+) {
+    let mut by_line: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+    for (index, one) in (0..).zip(instructions) {
+        by_line.entry(one.ptx_line).or_default().push(index);
+    }
+    let computes = |line: u32| match by_line.get(&line).map(Vec::as_slice) {
+        Some(&[index]) => {
+            let kind = &instructions[index as usize].kind;
+            matches!(kind, InstructionKind::Arithmetic { .. }).then_some(index)
+        }
+        _ => None,
+    };
+    let jumps = (0..).zip(&code.instructions);
+    let jumps = jumps.filter(|(_, one): &(usize, _)| is_jump(&one.opcode));
+    let back = jumps.filter_map(|(end, one)| Some((one.target? as usize, end)));
+    let mut loops: Vec<_> = back.filter(|(start, end)| start < end).collect();
+    // Inner loops first: then an outer one has an anchor.
+    loops.sort_by_key(|(start, end)| end - start);
+    for (start, end) in loops {
+        let body = &code.instructions[start..=end];
+        // How often it waits depends on the card.
+        let waits = |one: &MachineInstruction| {
+            matches!(
+                root(&one.opcode),
+                "CS2R" | "S2R" | "S2UR" | "NANOSLEEP" | "CALL" | "RET"
+            )
+        };
+        if anchors[start..=end].iter().any(Option::is_some) || body.iter().any(waits) {
+            continue;
+        }
+        let mut copies: BTreeMap<u32, usize> = BTreeMap::new();
+        let is_it =
+            |one: &&MachineInstruction| !is_jump(&one.opcode) && computes(one.ptx_line).is_some();
+        for one in body.iter().filter(is_it) {
+            *copies.entry(one.ptx_line).or_default() += 1;
+        }
+        let mut lines: BTreeMap<usize, Vec<u32>> = BTreeMap::new();
+        for (line, count) in copies {
+            lines.entry(count).or_default().push(line);
+        }
+        let most = lines.into_values().max_by_key(Vec::len);
+        let Some(line) = most.and_then(|lines| lines.first().copied()) else {
+            continue;
+        };
+        let index = computes(line);
+        for (anchor, one) in anchors.iter_mut().zip(&code.instructions) {
+            if one.ptx_line == line && !is_jump(&one.opcode) {
+                *anchor = index.map(|index| (index, opcode));
+            }
+        }
     }
 }
 
@@ -528,8 +591,14 @@ ret;
 
     /// Walks a warp that executes `loads` loads and the store: the steps, and anchors without a machine instruction.
     fn walk(code: &MachineCode, loads: usize) -> (Vec<u32>, usize) {
+        let lines = [&[8, 9, 10].repeat(loads)[..], &[11, 12]].concat();
+        walk_lines(code, PTX, &lines)
+    }
+
+    /// Walks a warp that executes the instructions of these lines.
+    fn walk_lines(code: &MachineCode, ptx: &str, lines: &[u32]) -> (Vec<u32>, usize) {
         let mut context = Context::new(Options::default());
-        let module = context.load_module(PTX).expect("a module");
+        let module = context.load_module(ptx).expect("a module");
         let function = module.function("k").expect("a kernel");
         let at = |line| {
             let mut all = function.instructions().iter();
@@ -539,11 +608,7 @@ ret;
             instruction: at(line),
             active: u32::MAX,
         };
-        let mut events = Vec::new();
-        for _ in 0..loads {
-            events.extend([event(8), event(9), event(10)]);
-        }
-        events.extend([event(11), event(12)]);
+        let events = lines.iter().map(|&line| event(line)).collect();
         let trace = WarpTrace {
             events,
             ..WarpTrace::default()
@@ -574,6 +639,36 @@ ret;
             (12, "EXIT", false, None),
         ]);
         assert_eq!(walk(&code, 3), (vec![0, 1, 0, 1, 0, 1, 2, 3], 0));
+    }
+
+    /// As it is, and unrolled by two: `add` is there once for each iteration.
+    #[test]
+    fn iterations_that_access_no_memory_are_counted() {
+        let loop_of = |jump: u32, unrolled: &[(u32, &str, bool, Option<u32>)]| {
+            let mut all = vec![(8, "LDG.E", false, None)];
+            all.extend(unrolled);
+            all.extend([(12, "BRA", true, Some(jump)), (13, "STG.E", false, None)]);
+            code(&all)
+        };
+        let ptx = PTX.replace(
+            "setp.ne.u32 %p1, %r1, 0;",
+            "turn:\nadd.u32 %r1, %r1, 1; setp.ne.u32 %p1, %r1, 0;",
+        );
+        let ptx = ptx
+            .replace("; setp", ";\nsetp")
+            .replace("bra loop", "bra turn");
+        let lines = |turns: usize| {
+            let turn = [10, 11, 12].repeat(turns);
+            [&[8][..], &turn, &[13, 14]].concat()
+        };
+        let add = (10, "IADD3", false, None);
+        let rolled = loop_of(1, &[add, (11, "ISETP", false, None)]);
+        let (steps, missed) = walk_lines(&rolled, &ptx, &lines(3));
+        assert_eq!((steps, missed), (vec![0, 1, 2, 3, 1, 2, 3, 1, 2, 3, 4], 0));
+        let unrolled = loop_of(1, &[add, (11, "ISETP", false, None), add]);
+        let (steps, missed) = walk_lines(&unrolled, &ptx, &lines(4));
+        assert_eq!(missed, 0);
+        assert_eq!(steps.iter().filter(|&&step| step == 4).count(), 2);
     }
 
     #[test]

@@ -46,25 +46,25 @@ pub struct CopyLead {
     pub of: u64,
     /// The same for the warp that issued the copy; the maximum if there are several.
     pub issuer_of: u64,
-    /// A sum and a count whose quotient is how many of the issuing warp's copy instructions are in flight together. Each that
-    /// the warp learns has been waited for adds the number of those issued from itself until then. If several warps issue
-    /// copies, this is for the one with the fewest in flight.
+    /// Two sums whose quotient is how many of the issuing warp's bytes are in flight together. Of each copy that the warp learns has
+    /// been waited for, they add its bytes times those issued from its middle until then, and its bytes. Only bytes that products
+    /// read count. If several warps issue copies, this is for the one with the smallest part of its bytes in flight.
     pub in_flight: [u64; 2],
-    /// All instructions by which that warp issued copies.
-    pub issues: u64,
+    /// All bytes that that warp copied and products read.
+    pub bytes: u64,
     /// Those by which the warp itself issued copies that another warp waited for.
     pub copies_for_others: u64,
     /// How often the warp waited at a barrier of several warps, in the whole launch.
     pub barriers: u64,
     /// How often it waited for a phase of an mbarrier that other warps complete: in which no copy landed; in which a warp that
-    /// multiplies, and had not issued the copies, arrived or completed bytes; or after which it knew that such a warp is as far as itself.
+    /// multiplies, and had not issued the copies, arrived or completed bytes; or after which it knew that another one is as far as itself.
     pub waits_for_warps: u64,
 }
 
 impl CopyLead {
-    /// How many of the issuing warp's copy instructions are in flight together, on average. Infinite if it never learns of a
-    /// wait before its last copy.
-    pub fn issues_in_flight(&self) -> f64 {
+    /// How many of the issuing warp's bytes are in flight together, on average, seen from the middle of each of its copies. Infinite if it
+    /// never learns of a wait before its last copy.
+    pub fn bytes_in_flight(&self) -> f64 {
         match self.in_flight {
             [_, 0] => f64::INFINITY,
             [sum, count] => sum as f64 / count as f64,

@@ -2,6 +2,8 @@
 //!
 //! The rules are those of `cuTensorMapEncodeTiled` (CUDA driver API, "Tensor Map Object Management"). The 128
 //! bytes are in a format of the emulator's own, as a driver's are in NVIDIA's: neither can read the other's.
+use std::hash::{BuildHasher, RandomState};
+use std::sync::LazyLock;
 
 /// How TMA permutes the 16-byte chunks of a tile over the banks of shared memory: within each pattern, bits 4
 /// and up of the shared address are XORed with bits 7 and up.
@@ -417,11 +419,10 @@ impl Tile {
     }
 }
 
-/// FNV-1a, to detect a map that was overwritten.
+/// Detects a map that was overwritten. Its key is another in each process, so that no kernel can make a map.
 fn checksum(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, &byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    })
+    static KEY: LazyLock<RandomState> = LazyLock::new(RandomState::new);
+    KEY.hash_one(bytes)
 }
 
 #[cfg(test)]

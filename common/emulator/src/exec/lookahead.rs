@@ -5,8 +5,8 @@
 //! producer warp that only copies as well as for one that also computes.
 //!
 //! It cannot tell that a warp waits for each of its copies before it issues the next: then one tile is in flight at a time,
-//! however many stages are full. So the issues that are in flight together are counted, too: those from a copy's own up to
-//! the first one that a wait for the copy happens before.
+//! however many stages are full. So the bytes that are in flight together are counted, too: those of the copies from one up to
+//! the first that a wait for it happens before. Only bytes that products read count, so that no copy is there for show.
 use std::collections::BTreeMap;
 
 use super::block::Execution;
@@ -26,11 +26,18 @@ pub(super) struct Lookahead {
     issues: Vec<Issued>,
     /// By warp: the copies that it issued, and how many of them are in flight together.
     issuers: Vec<Issuer>,
-    /// By rank: the copy that last wrote each unit of shared memory; 0 if none did.
-    units: Vec<Vec<Issue>>,
+    /// By rank: each unit of shared memory.
+    units: Vec<Vec<Unit>>,
     /// The smallest lead where a warp waited for a copy; and, by the warp's products so far, where it waited or read.
     waits: BTreeMap<(Actor, Issue), u64>,
     needs: BTreeMap<(Actor, u64, Issue), u64>,
+}
+
+/// The copy that last wrote a unit, 0 if none did, and whether a product has read it since.
+#[derive(Clone, Copy, Default)]
+struct Unit {
+    issue: Issue,
+    read: bool,
 }
 
 /// An instruction that issued copies.
@@ -39,7 +46,9 @@ struct Issued {
     /// The number of products of each warp that are ordered before it.
     before: Vec<u64>,
     /// Its number among the issues of its warp, from 0.
-    number: u64,
+    number: usize,
+    /// How many of the bytes that it wrote were read by products.
+    bytes: u64,
     /// The warps that waited for it, each with its epoch at that time.
     waited: Vec<(Actor, u32)>,
 }
@@ -47,12 +56,11 @@ struct Issued {
 /// The issues of one warp.
 #[derive(Clone, Default)]
 struct Issuer {
-    issues: u64,
+    issues: Vec<Issue>,
     /// Issues for which no wait of any warp is yet known to happen before the warp's next issue.
     unknown: Vec<Issue>,
-    /// The others: the number of issues from each up to the first one after its wait, added up; and how many they are.
-    in_flight: u64,
-    known: u64,
+    /// The others, by their number, each with the number of the first issue after its wait.
+    flights: Vec<[usize; 2]>,
 }
 
 /// The matrix products of a warp.
@@ -73,11 +81,11 @@ struct Products {
     met: Option<u64>,
 }
 
-/// What a wait for copies tells a warp of the others, except of those that issued the copies.
+/// What a wait for copies tells a warp of the others.
 struct JointWait {
     /// The products of the waiting warp at its previous wait.
     before: u64,
-    /// The warps that arrived in this phase.
+    /// The warps that arrived in this phase, except those that issued the copies.
     arrived: Vec<Actor>,
     /// The products of other warps that are now ordered before.
     known: Vec<(Actor, u64)>,
@@ -99,7 +107,7 @@ impl Lookahead {
             warps: (0..warps).map(|_| Products::default()).collect(),
             issues: Vec::new(),
             issuers: vec![Issuer::default(); warps],
-            units: vec![vec![0; shared_bytes.div_ceil(UNIT) as usize]; ranks],
+            units: vec![vec![Unit::default(); shared_bytes.div_ceil(UNIT) as usize]; ranks],
             waits: BTreeMap::new(),
             needs: BTreeMap::new(),
         }
@@ -121,11 +129,12 @@ impl Lookahead {
         self.issues.push(Issued {
             by: actor,
             before,
-            number: issuer.issues,
+            number: issuer.issues.len(),
+            bytes: 0,
             waited: Vec::new(),
         });
         let issue = self.issues.len() as Issue;
-        issuer.issues += 1;
+        issuer.issues.push(issue);
         issuer.unknown.push(issue);
         issue
     }
@@ -147,8 +156,7 @@ impl Lookahead {
             let Some(one) = one.filter(|one| one.waited.iter().copied().any(knows)) else {
                 return true;
             };
-            issuer.in_flight += issuer.issues - one.number;
-            issuer.known += 1;
+            issuer.flights.push([one.number, issuer.issues.len()]);
             false
         });
     }
@@ -207,6 +215,23 @@ impl Lookahead {
         products.empty_waits + joint.count() as u64
     }
 
+    /// Of what a warp has copied, [`CopyLead::in_flight`] and [`CopyLead::bytes`].
+    fn flights(&self, of: &Issuer) -> ([u64; 2], u64) {
+        // The bytes before each issue, and all of them.
+        let mut before = vec![0];
+        let mut all = 0;
+        for one in of.issues.iter().filter_map(|&issue| self.issued(issue)) {
+            all += one.bytes;
+            before.push(all);
+        }
+        let flights = of.flights.iter().map(|&[number, end]| {
+            let own = before[number + 1] - before[number];
+            [own * (before[end] - before[number] - own / 2), own]
+        });
+        let add = |[a, b]: [u64; 2], [c, d]: [u64; 2]| [a + c, b + d];
+        (flights.fold([0; 2], add), all)
+    }
+
     /// The leads, once all warps have exited.
     pub fn leads(&self, warps: usize, block: impl Fn(usize) -> [u32; 3]) -> Vec<CopyLead> {
         let mut all = BTreeMap::new();
@@ -215,10 +240,12 @@ impl Lookahead {
             let others = issued.waited.iter().any(|&(by, _)| by != issued.by);
             for_others[issued.by] += u64::from(others);
         }
+        let flights: Vec<_> = (self.issuers.iter()).map(|one| self.flights(one)).collect();
         for (&(actor, at, issue), &lead) in &self.needs {
             let Some(by) = self.issued(issue).map(|one| one.by) else {
                 continue;
             };
+            let (in_flight, bytes) = flights[by];
             let one = CopyLead {
                 block: block(actor / warps),
                 warp: (actor % warps) as u32,
@@ -226,8 +253,8 @@ impl Lookahead {
                 products: self.lead(actor, issue, lead),
                 of: self.warps[actor].total,
                 issuer_of: self.warps[by].total,
-                in_flight: [self.issuers[by].in_flight, self.issuers[by].known],
-                issues: self.issuers[by].issues,
+                in_flight,
+                bytes,
                 copies_for_others: for_others[actor],
                 barriers: self.warps[actor].barriers,
                 waits_for_warps: self.waits_for_warps(actor),
@@ -235,9 +262,9 @@ impl Lookahead {
             let least: &mut CopyLead = all.entry((actor, at)).or_insert(one);
             least.products = least.products.min(one.products);
             least.issuer_of = least.issuer_of.max(one.issuer_of);
-            let share = |one: &CopyLead| one.issues_in_flight() / one.issues.max(1) as f64;
+            let share = |one: &CopyLead| one.bytes_in_flight() / one.bytes.max(1) as f64;
             if share(&one) < share(least) {
-                (least.in_flight, least.issues) = (one.in_flight, one.issues);
+                (least.in_flight, least.bytes) = (one.in_flight, one.bytes);
             }
         }
         all.into_values().collect()
@@ -290,20 +317,19 @@ impl Warp {
             let issues = issues.iter().filter_map(|&issue| lookahead.issued(issue));
             issues.into_iter().any(|one| one.by == by)
         };
-        let is_other = |by: Actor| by != self.actor && !issued(by);
         let mut wait = JointWait {
             before: 0,
             arrived,
             known: Vec::new(),
         };
-        wait.arrived.retain(|&by| is_other(by));
+        wait.arrived.retain(|&by| by != self.actor && !issued(by));
         let own = &lookahead.warps[self.actor];
         // What a barrier has told it is counted there.
         if own.met != Some(own.total)
             && let Some(observer) = cx.order.observer(self.actor, lanes)
         {
             let others = lookahead.warps.iter().enumerate();
-            let others = others.filter(|(by, products)| products.total > 0 && is_other(*by));
+            let others = others.filter(|(by, products)| products.total > 0 && *by != self.actor);
             let known = others.map(|(by, products)| {
                 let is_known = |epoch| (0..32).any(|lane| observer.see(by, lane, epoch));
                 (by, products.known(is_known))
@@ -336,8 +362,18 @@ impl Warp {
         let rank = cx.rank;
         if let Some(lookahead) = &mut cx.common.lookahead {
             for at in starts {
-                let issue = lookahead.units[rank].get((at / UNIT) as usize).copied();
-                lookahead.need(self.actor, issue.unwrap_or(0), false, 0);
+                let Some(unit) = lookahead.units[rank].get_mut((at / UNIT) as usize) else {
+                    continue;
+                };
+                let Unit { issue, read } = *unit;
+                unit.read = true;
+                if !read
+                    && let Some(issued) = issue.checked_sub(1)
+                    && let Some(issued) = lookahead.issues.get_mut(issued as usize)
+                {
+                    issued.bytes += u64::from(UNIT);
+                }
+                lookahead.need(self.actor, issue, false, 0);
             }
         }
     }
@@ -366,8 +402,8 @@ impl Execution<'_> {
         if let Some(lookahead) = &mut self.common.lookahead {
             let end = (to + bytes).div_ceil(UNIT);
             for unit in to / UNIT..end {
-                if let Some(last) = lookahead.units[rank].get_mut(unit as usize) {
-                    *last = issue;
+                if let Some(unit) = lookahead.units[rank].get_mut(unit as usize) {
+                    *unit = Unit { issue, read: false };
                 }
             }
         }

@@ -141,18 +141,24 @@ fn copies_in_flight_together_are_those_before_the_first_that_comes_after_a_wait(
         let all = report
             .leads
             .iter()
-            .map(|lead| (lead.issues_in_flight(), lead.issues));
+            .map(|lead| (lead.bytes_in_flight(), lead.bytes));
         all.reduce(|a, b| if a.0 < b.0 { a } else { b })
     };
     // A place of its own for each copy in flight.
     let other = COPY.replace("[%r20]", "[%r20+512]");
     let all_but_one = "cp.async.wait_group 1;";
-    let one = format!("{COPY}\n{WAIT}\n{COPY}\n{WAIT}\n{COPY}\n{WAIT}");
-    assert_eq!(in_flight(&one), Some((1.0, 3)));
-    let two = format!("{COPY}\n{other}\n{all_but_one}\n{COPY}\n{all_but_one}\n{other}\n{WAIT}");
-    assert_eq!(in_flight(&two), Some((2.0, 4)));
-    let never_told = format!("{COPY}\n{other}\n{WAIT}");
-    assert_eq!(in_flight(&never_told), Some((f64::INFINITY, 2)));
+    let read_other = READ.replace("[%r22]", "[%r22+512]");
+    let each = format!("{COPY}\n{WAIT}\n{READ}");
+    assert_eq!(in_flight(&each.repeat(3)), Some((256.0, 3 * 512)));
+    let two = format!(
+        "{COPY}\n{other}\n{all_but_one}\n{READ}\n{COPY}\n{all_but_one}\n{read_other}\n{other}\n{WAIT}\n{read_other}"
+    );
+    assert_eq!(in_flight(&two), Some((512.0 + 256.0, 4 * 512)));
+    let never_told = format!("{COPY}\n{other}\n{WAIT}\n{read_other}");
+    assert_eq!(in_flight(&never_told), Some((f64::INFINITY, 2 * 512)));
+    // A copy that nothing reads does not count.
+    let for_show = format!("{COPY}\n{other}\n{WAIT}\n{READ}");
+    assert_eq!(in_flight(&for_show.repeat(3)), Some((256.0, 3 * 512)));
 }
 
 /// Barriers of the block and of the cluster; a barrier of one warp makes no other wait.

@@ -25,6 +25,9 @@ pub struct Budget {
     pub per: Per,
     pub at_least: Option<f64>,
     pub at_most: Option<f64>,
+    /// Allowed beyond `at_most`, in bytes of the tiles of C, which may take the same way.
+    #[serde(default)]
+    pub and_results: f64,
     pub hint: String,
 }
 
@@ -352,7 +355,7 @@ impl<'a, 'b> Spent<'a, 'b> {
                 (Effect::SharedToRegisters | Effect::RegistersToShared, Per::Result) => {
                     all.bytes_of_sums(launch) as f64
                 }
-                _ => 0.0,
+                _ => budget.and_results * unit(Per::Result, all, launch),
             },
             worst: worst.map(|(_, of)| *of),
         }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use emulator::{AccessPattern, Counters, Instruction, InstructionKind};
 use harness::{Launched, lines, thousands};
 
+use super::budget::{Budget, Effect, Per};
 use super::conflict::{self, Conflict};
 use super::gap::{self, Gap};
 use super::judge::Judged;
@@ -218,6 +219,7 @@ fn traffic<'a>(measure: &Measure, all: &LaunchResults<'a>, judged: &mut Judged<'
             ),
         };
         let ideal = (rows * columns * elements * ELEMENT) as f64 * unit;
+        let ideal = ideal + through_shared(measure, all, launch, one);
         let times = done as f64 / ideal.max(1.0);
         by_measure(
             measure,
@@ -227,6 +229,32 @@ fn traffic<'a>(measure: &Measure, all: &LaunchResults<'a>, judged: &mut Judged<'
             judged,
         );
     }
+}
+
+/// Bytes of C that a product stores in shared memory, as far as a budget allows, and loads from there.
+fn through_shared(
+    measure: &Measure,
+    all: &LaunchResults,
+    launch: &PlannedLaunch,
+    one: &Launched,
+) -> f64 {
+    let is_it =
+        |budget: &&Budget| budget.of == Effect::RegistersToShared && budget.and_results > 0.0;
+    let budget = all.rubric.budget.iter().find(is_it);
+    let Some(budget) = budget.filter(|_| measure.what == What::SharedTraffic) else {
+        return 0.0;
+    };
+    let counted = all
+        .trial(launch)
+        .instructions()
+        .iter()
+        .zip(&one.run.counters);
+    let stored: f64 = counted
+        .map(|(of, counters)| budget.of.done(of, counters))
+        .sum();
+    let unit = |per| budget::unit(per, all, launch);
+    let beside = stored - budget.at_least.unwrap_or(0.0) * unit(budget.per);
+    2.0 * beside.clamp(0.0, budget.and_results * unit(Per::Result))
 }
 
 /// Complains about the lines that cost more than necessary, or about the launch if there are none.

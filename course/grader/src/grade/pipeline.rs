@@ -88,10 +88,9 @@ fn ahead(leads: &[&CopyLead], of_a_tile: u64, tiles: u64) -> f64 {
 
 /// Tiles that the issuing warp has in flight together.
 fn in_flight(lead: &CopyLead, steps: u64) -> f64 {
-    let of_a_tile = (lead.issues as f64 / steps as f64).max(1.0);
-    // Seen from one of a tile's copies, half of its other copies come later on average.
-    let others = (of_a_tile - 1.0) / 2.0;
-    (lead.issues_in_flight() + others) / of_a_tile
+    let of_a_tile = (lead.bytes as f64 / steps as f64).max(1.0);
+    // Seen from the middle of one of a tile's copies, half of the tile comes later on average.
+    lead.bytes_in_flight() / of_a_tile + 0.5
 }
 
 /// Blocks that copied something, per SM.

@@ -2,7 +2,7 @@
 //! only through shared memory. Loads for show, compared or cancelled, do not change that.
 //!
 //! Each launch is repeated on other matrices, with what shared memory held before each load in the first launch. If all values that
-//! count are loaded from there, both results have the same bits. A kernel that notices accesses shared memory in another way.
+//! count are loaded from there, both results have the same bits. A kernel that notices executes other instructions.
 use harness::thousands;
 
 use super::budget::Budget;
@@ -36,11 +36,13 @@ fn describe(all: &LaunchResults, launch: &PlannedLaunch) -> Option<String> {
     let differ: Vec<usize> = differ.map(|(at, _)| at).collect();
     let Some(at) = differ.first() else {
         let both = first.run.counters.iter().zip(&again.run.counters);
+        let way = |one: &emulator::Counters| (one.shared, one.executions, one.threads);
         let has_noticed = both
             .into_iter()
-            .any(|(first, again)| first.shared != again.shared);
-        return has_noticed
-            .then(|| format!("{AGAIN} the kernel accesses shared memory in another way"));
+            .any(|(first, again)| way(first) != way(again));
+        return has_noticed.then(|| {
+            format!("{AGAIN} the kernel executes other instructions: what it does may not depend on values")
+        });
     };
     let columns = match all.rubric.task {
         AssignmentKind::Transpose => first.problem.padded.m,
