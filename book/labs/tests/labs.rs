@@ -116,10 +116,20 @@ fn the_list_is_an_object_too() {
     assert!(text.contains(about), "{text}");
 }
 
+/// The first and the last of each lab: all are selected in the same way.
 #[test]
-fn each_launch_can_be_selected() {
+fn a_launch_can_be_selected() {
     for lab in labs::names().into_iter().filter(|lab| *lab != "attention") {
-        for (name, of_all) in json(&[lab])["launches"].as_object().expect("launches") {
+        let report = json(&[lab]);
+        let launches = report["launches"].as_object().expect("launches");
+        for name in launches.keys() {
+            assert!(
+                !name.contains(['/', '~']),
+                "{name} is not a part of a JSON pointer"
+            );
+        }
+        let ends = [launches.iter().next(), launches.iter().next_back()];
+        for (name, of_all) in ends.into_iter().flatten() {
             let alone = &json(&[lab, "--only", name])["launches"];
             assert_eq!(
                 alone.as_object().map(|launches| launches.len()),
@@ -127,10 +137,6 @@ fn each_launch_can_be_selected() {
                 "{name}"
             );
             assert_eq!(&alone[name], of_all, "{name}");
-            assert!(
-                !name.contains(['/', '~']),
-                "{name} is not a part of a JSON pointer"
-            );
         }
     }
 }

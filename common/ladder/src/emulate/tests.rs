@@ -132,7 +132,7 @@ fn changed_sources_terminate() {
 #[test]
 #[ignore = "takes minutes"]
 fn many_changed_sources_terminate() {
-    feed(100_000, 2);
+    feed(30_000, 2);
 }
 
 /// Words of launches and arrays, with random bytes changed.
