@@ -165,8 +165,8 @@ pub(super) struct Common {
     pub flags: HashMap<(usize, u32), SyncVariable>,
     /// Instructions that all warps except the running one have executed.
     pub others: u64,
-    /// Present if requested.
-    pub lookahead: Option<Box<Lookahead>>,
+    /// Present if requested; use [`Self::lookahead`].
+    pub copies: Option<Box<Lookahead>>,
     /// The cluster's barrier: whether an arrival has not been processed, what the arrived threads release,
     /// and what they released in the last phase.
     pub arrived: bool,
@@ -194,6 +194,17 @@ pub(super) struct Execution<'a> {
     pub order: &'a mut HappensBefore,
     pub writes: &'a mut Writes,
     pub profiler: &'a mut super::profiler::Profiler,
+}
+
+impl Common {
+    /// The records of copies and products, if requested. The book's pages never request them, so their module does without.
+    #[inline(always)]
+    pub fn lookahead(&mut self) -> Option<&mut Lookahead> {
+        if cfg!(target_family = "wasm") {
+            return None;
+        }
+        self.copies.as_deref_mut()
+    }
 }
 
 impl Execution<'_> {

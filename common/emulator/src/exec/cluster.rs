@@ -104,7 +104,8 @@ impl<'m> Cluster<'m> {
             Box::new(lookahead)
         };
         self.common = Common {
-            lookahead: (options.lookahead && options.sanitize).then(lookahead),
+            copies: (!cfg!(target_family = "wasm") && options.lookahead && options.sanitize)
+                .then(lookahead),
             ..Common::default()
         };
         let watched = match machine.options.sanitize {
@@ -234,7 +235,7 @@ impl<'m> Cluster<'m> {
                 return match self.land_rest(writes, profiler) {
                     Ok(()) => {
                         self.report_unbalanced(writes, profiler);
-                        if let Some(lookahead) = self.common.lookahead.take() {
+                        if let Some(lookahead) = self.common.lookahead() {
                             let block = |rank: usize| self.blocks[rank].index;
                             profiler.leads.extend(lookahead.leads(machine.warps, block));
                         }

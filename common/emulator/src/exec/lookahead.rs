@@ -275,7 +275,7 @@ impl Warp {
     /// A lane issues a copy.
     #[inline(always)]
     pub(super) fn note_issue(&self, lane: usize, cx: &mut Execution<'_>) -> Issue {
-        match &mut cx.common.lookahead {
+        match cx.common.lookahead() {
             Some(lookahead) => lookahead.issue(self.actor, lane, cx.order),
             None => 0,
         }
@@ -284,7 +284,7 @@ impl Warp {
     /// The warp waits for these copies.
     #[inline(always)]
     pub(super) fn note_wait(&self, issues: &[Issue], cx: &mut Execution<'_>) {
-        if let Some(lookahead) = &mut cx.common.lookahead {
+        if let Some(lookahead) = cx.common.lookahead() {
             let epoch = cx.order.observer(self.actor, 1).map_or(0, |own| own.epoch);
             issues
                 .iter()
@@ -295,7 +295,7 @@ impl Warp {
     /// The warp has waited for a phase in which no copy landed.
     #[inline(always)]
     pub(super) fn note_empty_wait(&self, cx: &mut Execution<'_>) {
-        if let Some(lookahead) = &mut cx.common.lookahead {
+        if let Some(lookahead) = cx.common.lookahead() {
             let products = &mut lookahead.warps[self.actor];
             products.empty_waits += 1;
             products.met = Some(products.total);
@@ -310,7 +310,7 @@ impl Warp {
         issues: &[Issue],
         cx: &mut Execution<'_>,
     ) {
-        let Some(lookahead) = &mut cx.common.lookahead else {
+        let Some(lookahead) = cx.common.lookahead() else {
             return;
         };
         let issued = |by: Actor| {
@@ -349,7 +349,7 @@ impl Warp {
     /// The warp waits at a barrier of several warps.
     #[inline(always)]
     pub(super) fn note_barrier(&self, cx: &mut Execution<'_>) {
-        if let Some(lookahead) = &mut cx.common.lookahead {
+        if let Some(lookahead) = cx.common.lookahead() {
             let products = &mut lookahead.warps[self.actor];
             products.barriers += 1;
             products.met = Some(products.total);
@@ -360,7 +360,7 @@ impl Warp {
     #[inline(always)]
     pub(super) fn note_read(&self, starts: impl Iterator<Item = u32>, cx: &mut Execution<'_>) {
         let rank = cx.rank;
-        if let Some(lookahead) = &mut cx.common.lookahead {
+        if let Some(lookahead) = cx.common.lookahead() {
             for at in starts {
                 let Some(unit) = lookahead.units[rank].get_mut((at / UNIT) as usize) else {
                     continue;
@@ -381,7 +381,7 @@ impl Warp {
     /// The warp multiplies.
     #[inline(always)]
     pub(super) fn note_product(&self, cx: &mut Execution<'_>) {
-        let Some(lookahead) = &mut cx.common.lookahead else {
+        let Some(lookahead) = cx.common.lookahead() else {
             return;
         };
         let epoch = cx.order.observer(self.actor, 1).map_or(0, |own| own.epoch);
@@ -399,7 +399,7 @@ impl Execution<'_> {
     /// A copy has landed.
     #[inline(always)]
     pub(super) fn note_landed(&mut self, rank: usize, to: u32, bytes: u32, issue: Issue) {
-        if let Some(lookahead) = &mut self.common.lookahead {
+        if let Some(lookahead) = self.common.lookahead() {
             let end = (to + bytes).div_ceil(UNIT);
             for unit in to / UNIT..end {
                 if let Some(unit) = lookahead.units[rank].get_mut(unit as usize) {

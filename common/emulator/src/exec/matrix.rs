@@ -218,7 +218,7 @@ impl Warp {
             cx.landed(&by, cx.rank, copy.to, copy.bytes, true);
             cx.note_landed(cx.rank, copy.to, copy.bytes, copy.issue);
         }
-        let recorded = cx.common.lookahead.is_some() || cx.machine.options.sanitize;
+        let recorded = cx.common.lookahead().is_some() || cx.machine.options.sanitize;
         let actor = self.actor;
         let changed = cx.change_mbarrier(cx.rank, signal.mbarrier, |barrier, order| {
             order.complete(engine, by.clock, &mut barrier.arriving);

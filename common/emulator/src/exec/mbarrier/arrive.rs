@@ -80,7 +80,7 @@ impl Warp {
                 false => order.release(actor, bit, alive, view),
             }
         };
-        let recorded = cx.common.lookahead.is_some() || cx.machine.options.sanitize;
+        let recorded = cx.common.lookahead().is_some() || cx.machine.options.sanitize;
         let arrived = |barrier: &mut Mbarrier| {
             barrier.arrived = Some(site);
             if recorded {
