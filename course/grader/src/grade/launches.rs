@@ -122,20 +122,44 @@ impl<'a> LaunchResults<'a> {
         Ok(Ok(all))
     }
 
-    /// A launch of many tiles, on a C that holds zeros. Under the sanitizer this would take longer than all other launches together.
+    /// A launch of many tiles, on a C that holds zeros. Under the sanitizer this would take longer than all other launches together, so
+    /// that only a launch is repeated there whose kernel does something else than in smaller ones.
     /// If it goes wrong, what counts is the launch on NaN, which shows what is not written.
     fn launch_many(&mut self, launch: &'a PlannedLaunch) -> harness::Result<Launched> {
         let trial = self.trial(launch);
         let on_zeros = trial.launch_on_zeros(&launch.on);
         let ends = on_zeros.is_ok();
         if let Some(right) = on_zeros.ok().filter(|one| one.verification.ok()) {
-            return Ok(right);
+            return match self.does_more(launch, &right) {
+                true => trial.launch(&launch.on),
+                false => Ok(right),
+            };
         }
         let on_nan = trial.launch_unsanitized(&launch.on)?;
         if on_nan.verification.ok() {
             self.reads_c = Some((launch, ends));
+            return Ok(on_nan);
         }
-        Ok(on_nan)
+        // What the sanitizer finds is the cause.
+        let repeated = trial.launch(&launch.on).ok();
+        let repeated = repeated.filter(|again| !again.run.findings.is_empty());
+        Ok(repeated.unwrap_or(on_nan))
+    }
+
+    /// Whether a launch of many tiles executes instructions that no launch with the same tile has executed under the sanitizer, although
+    /// one of them had several tiles and no side that was a multiple of a tile's. A launch by itself is to explain what it does.
+    fn does_more(&self, launch: &PlannedLaunch, many: &Launched) -> bool {
+        let same = |(other, _): &&(&PlannedLaunch, Launched)| {
+            other.tile == launch.tile && !matches!(other.class, Class::Many(_))
+        };
+        let same: Vec<_> = self.done.iter().filter(same).collect();
+        let has_large = same.iter().any(|(other, _)| other.class == Class::Large);
+        let is_new = |at: usize| {
+            let mut before = same.iter().map(|(_, one)| &one.run.counters);
+            many.run.counters[at].executions > 0
+                && before.all(|counters| counters.get(at).is_none_or(|one| one.executions == 0))
+        };
+        self.planned.len() == 1 || has_large && (0..many.run.counters.len()).any(is_new)
     }
 
     /// Of the first public launch of several tiles, and of the one with the largest K: one whose result is right, but not if C holds
@@ -226,6 +250,9 @@ impl<'a> LaunchResults<'a> {
     }
 }
 
+/// In NVRTC's message about a function without `__device__`, and about a generic lambda in a kernel.
+const NO_SPACE: &str = "without execution space annotations";
+
 /// The macros of a part and a tile.
 pub fn macros_of(rubric: &Rubric, part: &Part, tile: usize) -> Vec<String> {
     let TileVariant { m, n, k, .. } = rubric.tile[tile];
@@ -258,6 +285,10 @@ fn trial(
         Ok(trial) => trial,
         Err(error) if is_the_kernels(&error) => {
             let hint = match &error {
+                Error::Compile { .. } if error.to_string().contains(NO_SPACE) => {
+                    "a function that a kernel calls begins with __device__; if it is a lambda with a parameter of type auto, write the \
+                     type instead, since NVRTC takes such a lambda for a host function"
+                }
                 Error::Compile { .. } => {
                     "begin with the compiler's first message: others may follow from it"
                 }

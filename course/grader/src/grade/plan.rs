@@ -20,8 +20,9 @@ pub enum Class {
     EveryTile,
     /// Many tiles in each direction, and no side a multiple of a tile's.
     Large,
-    /// More tiles than there are SMs, with one or two steps along K: a kernel may stop after a fixed number of tiles. It
-    /// runs without the sanitizer, under which it would take longer than all other launches together.
+    /// More tiles than there are SMs, with one, two or five steps along K: a kernel may stop after a fixed number of tiles. It
+    /// runs without the sanitizer, under which it would take longer than all other launches together, unless it executes
+    /// instructions that no other launch does.
     Many(Grid),
     /// A single tile with a larger K than in all other launches: a kernel may stop at the largest K that its author
     /// tested.
@@ -309,8 +310,12 @@ impl Draw<'_> {
                     Grid::Tall => of(&TALL),
                     Grid::Square => square(rubric.tile[tile]),
                 };
-                let is_second = rubric.task == AssignmentKind::Gemm && grid == Grid::Tall;
-                let whole = if is_second { k } else { 0 };
+                let steps = match (rubric.task, grid) {
+                    (AssignmentKind::Gemm, Grid::Tall) => 2,
+                    (AssignmentKind::Gemm, Grid::Square) => LARGE_STEPS,
+                    _ => 1,
+                };
+                let whole = (steps - 1) * k;
                 // TMA kernels see M itself, and N rounded up to 8: to them, too, both are equal.
                 let (less_m, less_n) = match grid {
                     Grid::Square if m.min(n) > 8 => (8, 8),
@@ -544,6 +549,8 @@ mod tests {
                     many.iter().any(is_it) && !many.iter().all(is_it)
                 };
                 assert!(many.iter().all(|[r, c, _]| r * c > SMS.into()), "{many:?}");
+                let steps = many.iter().map(|[.., steps]| *steps).max();
+                assert!(steps >= Some(5) || folder == "02", "{many:?}");
                 assert!(
                     both(|[r, ..]| r % 2 == 1) && both(|[_, c, _]| c % 2 == 1),
                     "{many:?}"

@@ -14,13 +14,18 @@ use super::rubric::AssignmentKind;
 const AGAIN: &str =
     "launched again on other matrices, with the same words in shared memory at each load,";
 
-/// What is said if shared memory is the lesson and a value that counts was not loaded from there, and the launch. Launches at public
-/// sizes are repeated, and one with each tile.
+/// What is said if shared memory is the lesson and a value that counts was not loaded from there, and the launch. Launches of many
+/// tiles or many steps are not repeated, which would take longer than all others together.
 pub fn missed<'a>(budget: &Budget, all: &LaunchResults<'a>) -> Option<(&'a PlannedLaunch, String)> {
     budget.at_least.filter(|_| budget.of.is_shared())?;
     let launches = all.done.iter().map(|(launch, _)| *launch);
-    let mut repeated =
-        launches.filter(|launch| matches!(launch.class, Class::Public | Class::EveryTile));
+    let is_it = |launch: &&PlannedLaunch| {
+        matches!(
+            launch.class,
+            Class::Public | Class::EveryTile | Class::Large
+        )
+    };
+    let mut repeated = launches.filter(is_it);
     repeated.find_map(|launch| Some((launch, describe(all, launch)?)))
 }
 
