@@ -5,7 +5,7 @@
 //! that ptxas neither duplicates nor removes (memory accesses, barriers, matrix products), identifies an event of the
 //! trace. At a branch the walk takes the side whose anchors come next in the trace. In a loop without an anchor, an
 //! instruction that computes becomes one ([`count_loops`]).
-use std::cmp::Ordering;
+use std::cmp::{Ordering, Reverse};
 use std::collections::BTreeMap;
 
 use emulator::{Instruction, InstructionKind, Space, WarpTrace};
@@ -157,8 +157,9 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// Makes an instruction of each loop without an anchor one, so that its iterations are counted too: one that the loop contains as often
-/// as it does most others, which is how often ptxas has unrolled it.
+/// Makes one instruction an anchor in each loop that has none, so that its iterations are counted, too. The number of copies that
+/// most instructions of the loop have is how often ptxas has unrolled it; an instruction with that many copies is chosen. A PTX
+/// instruction that becomes two, such as an addition of 64 bits, has two opcodes, and copies of each are counted.
 fn count_loops(
     code: &MachineCode,
     instructions: &[Instruction],
@@ -194,23 +195,24 @@ fn count_loops(
         if anchors[start..=end].iter().any(Option::is_some) || body.iter().any(waits) {
             continue;
         }
-        let mut copies: BTreeMap<u32, usize> = BTreeMap::new();
-        let is_it =
-            |one: &&MachineInstruction| !is_jump(&one.opcode) && computes(one.ptx_line).is_some();
+        let is_it = |one: &&MachineInstruction| {
+            !one.guarded && !is_jump(&one.opcode) && computes(one.ptx_line).is_some()
+        };
+        let mut copies: BTreeMap<(u32, &str), usize> = BTreeMap::new();
         for one in body.iter().filter(is_it) {
-            *copies.entry(one.ptx_line).or_default() += 1;
+            *copies.entry((one.ptx_line, &one.opcode)).or_default() += 1;
         }
-        let mut lines: BTreeMap<usize, Vec<u32>> = BTreeMap::new();
-        for (line, count) in copies {
-            lines.entry(count).or_default().push(line);
+        let mut same: BTreeMap<usize, Vec<(u32, &str)>> = BTreeMap::new();
+        for (of, count) in copies {
+            same.entry(count).or_default().push(of);
         }
-        let most = lines.into_values().max_by_key(Vec::len);
-        let Some(line) = most.and_then(|lines| lines.first().copied()) else {
+        let most = (same.into_iter()).max_by_key(|(count, all)| (all.len(), Reverse(*count)));
+        let Some((line, picked)) = most.and_then(|(_, all)| all.first().copied()) else {
             continue;
         };
         let index = computes(line);
         for (anchor, one) in anchors.iter_mut().zip(&code.instructions) {
-            if one.ptx_line == line && !is_jump(&one.opcode) {
+            if one.ptx_line == line && one.opcode == picked {
                 *anchor = index.map(|index| (index, opcode));
             }
         }

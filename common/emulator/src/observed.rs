@@ -46,18 +46,19 @@ pub struct CopyLead {
     pub of: u64,
     /// The same for the warp that issued the copy; the maximum if there are several.
     pub issuer_of: u64,
-    /// Two sums whose quotient is how many of the issuing warp's bytes are in flight together. Of each copy that the warp learns has
-    /// been waited for, they add its bytes times those issued from its middle until then, and its bytes. Only bytes that products
-    /// read count. If several warps issue copies, this is for the one with the smallest part of its bytes in flight.
+    /// A numerator and a denominator: their quotient is how many bytes of the issuing warp are in flight together, averaged over its
+    /// bytes. A copy for which the warp learns of a wait adds b d and b. b is its size, and d is the number of bytes issued from its
+    /// middle until the warp learns of the wait. Only bytes that `ldmatrix` or `wgmma` reads count. If several warps issue copies, this
+    /// is for the one with the smallest part of its bytes in flight.
     pub in_flight: [u64; 2],
-    /// All bytes that that warp copied and products read.
+    /// All bytes that the warp copied and that `ldmatrix` or `wgmma` read.
     pub bytes: u64,
     /// Those by which the warp itself issued copies that another warp waited for.
     pub copies_for_others: u64,
     /// How often the warp waited at a barrier of several warps, in the whole launch.
     pub barriers: u64,
     /// How often it waited for a phase of an mbarrier that other warps complete: in which no copy landed; in which a warp that
-    /// multiplies, and had not issued the copies, arrived or completed bytes; or after which it knew that another one is as far as itself.
+    /// multiplies, and had not issued the copies, arrived or completed bytes; or after which it knew that another warp has multiplied as many steps.
     pub waits_for_warps: u64,
 }
 

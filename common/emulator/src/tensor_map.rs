@@ -419,7 +419,7 @@ impl Tile {
     }
 }
 
-/// Detects a map that was overwritten. Its key is another in each process, so that no kernel can make a map.
+/// Detects a map that was overwritten. The key is random in each process, so that a kernel cannot compute the checksum.
 fn checksum(bytes: &[u8]) -> u64 {
     static KEY: LazyLock<RandomState> = LazyLock::new(RandomState::new);
     KEY.hash_one(bytes)

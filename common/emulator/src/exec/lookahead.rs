@@ -5,8 +5,9 @@
 //! producer warp that only copies as well as for one that also computes.
 //!
 //! It cannot tell that a warp waits for each of its copies before it issues the next: then one tile is in flight at a time,
-//! however many stages are full. So the bytes that are in flight together are counted, too: those of the copies from one up to
-//! the first that a wait for it happens before. Only bytes that products read count, so that no copy is there for show.
+//! however many stages are full. So the bytes that are in flight together are counted, too: for each copy, those of all copies from it
+//! up to the first one that a wait for it happens before. Bytes that neither `ldmatrix` nor `wgmma` reads do not count, so that a copy
+//! for show adds nothing.
 use std::collections::BTreeMap;
 
 use super::block::Execution;
@@ -33,7 +34,7 @@ pub(super) struct Lookahead {
     needs: BTreeMap<(Actor, u64, Issue), u64>,
 }
 
-/// The copy that last wrote a unit, 0 if none did, and whether a product has read it since.
+/// The copy that last wrote a unit, 0 if none did, and whether `ldmatrix` or `wgmma` has read it since.
 #[derive(Clone, Copy, Default)]
 struct Unit {
     issue: Issue,
@@ -47,7 +48,7 @@ struct Issued {
     before: Vec<u64>,
     /// Its number among the issues of its warp, from 0.
     number: usize,
-    /// How many of the bytes that it wrote were read by products.
+    /// How many of the bytes that it wrote were read by `ldmatrix` or `wgmma`.
     bytes: u64,
     /// The warps that waited for it, each with its epoch at that time.
     waited: Vec<(Actor, u32)>,

@@ -25,7 +25,7 @@ pub struct Budget {
     pub per: Per,
     pub at_least: Option<f64>,
     pub at_most: Option<f64>,
-    /// Allowed beyond `at_most`, in bytes of the tiles of C, which may take the same way.
+    /// Allowed beyond `at_most`, since C may be stored there, too: in units of [`Per::Result`]. Ignored where `per` is `result`.
     #[serde(default)]
     pub and_results: f64,
     pub hint: String,
@@ -278,7 +278,7 @@ fn least_unit(budget: &Budget, all: &LaunchResults, launch: &PlannedLaunch) -> f
 /// prologue.
 pub fn judge<'a>(all: &LaunchResults<'a>, judged: &mut Judged<'a>) {
     for budget in all.part.budget.iter().chain(&all.rubric.budget) {
-        // Many tiles of one or two steps are mostly prologue, too.
+        // Launches of many tiles, with at most five steps, are mostly prologue, too.
         let is_it = |launch: &PlannedLaunch| {
             !budget.of.is_arithmetic() || !matches!(launch.class, Class::Many(_))
         };

@@ -122,9 +122,9 @@ impl<'a> LaunchResults<'a> {
         Ok(Ok(all))
     }
 
-    /// A launch of many tiles, on a C that holds zeros. Under the sanitizer this would take longer than all other launches together, so
-    /// that only a launch is repeated there whose kernel does something else than in smaller ones.
-    /// If it goes wrong, what counts is the launch on NaN, which shows what is not written.
+    /// A launch of many tiles, on a C that holds zeros. Under the sanitizer it would take longer than all other launches together, so it
+    /// is repeated there only if it executes instructions that smaller launches have not, or if its result is wrong. For a wrong
+    /// result, the launch on NaN counts, which shows what is not written.
     fn launch_many(&mut self, launch: &'a PlannedLaunch) -> harness::Result<Launched> {
         let trial = self.trial(launch);
         let on_zeros = trial.launch_on_zeros(&launch.on);
@@ -140,24 +140,27 @@ impl<'a> LaunchResults<'a> {
             self.reads_c = Some((launch, ends));
             return Ok(on_nan);
         }
-        // What the sanitizer finds is the cause.
+        // Its findings explain the wrong result.
         let repeated = trial.launch(&launch.on).ok();
-        let repeated = repeated.filter(|again| !again.run.findings.is_empty());
+        let repeated =
+            repeated.filter(|again| !again.verification.ok() && !again.run.findings.is_empty());
         Ok(repeated.unwrap_or(on_nan))
     }
 
-    /// Whether a launch of many tiles executes instructions that no launch with the same tile has executed under the sanitizer, although
-    /// one of them had several tiles and no side that was a multiple of a tile's. A launch by itself is to explain what it does.
+    /// Whether a launch of many tiles executes instructions that no launch with the same tile has executed under the sanitizer. If no
+    /// large launch with this tile was done, there is nothing to compare with, so the answer is no. A launch that is graded alone is
+    /// always repeated, since it is to be explained.
     fn does_more(&self, launch: &PlannedLaunch, many: &Launched) -> bool {
         let same = |(other, _): &&(&PlannedLaunch, Launched)| {
             other.tile == launch.tile && !matches!(other.class, Class::Many(_))
         };
         let same: Vec<_> = self.done.iter().filter(same).collect();
         let has_large = same.iter().any(|(other, _)| other.class == Class::Large);
+        // Not executions, of which those with a false guard do nothing.
         let is_new = |at: usize| {
             let mut before = same.iter().map(|(_, one)| &one.run.counters);
-            many.run.counters[at].executions > 0
-                && before.all(|counters| counters.get(at).is_none_or(|one| one.executions == 0))
+            many.run.counters[at].threads > 0
+                && before.all(|counters| counters.get(at).is_none_or(|one| one.threads == 0))
         };
         self.planned.len() == 1 || has_large && (0..many.run.counters.len()).any(is_new)
     }

@@ -28,7 +28,7 @@ pub fn copies_ahead<'a>(measure: &Measure, all: &LaunchResults<'a>, judged: &mut
     for (launch, one) in right(all) {
         let [rows, columns, steps] = launch.tiles(all.rubric);
         let tiles = rows * columns;
-        // Leads are recorded under the sanitizer, where few launches of many tiles are repeated.
+        // Leads are recorded under the sanitizer, under which a launch of many tiles runs only if it is repeated.
         let is_unknown = matches!(launch.class, Class::Many(_)) && one.run.leads.is_empty();
         if steps <= 2 || is_unknown {
             continue;

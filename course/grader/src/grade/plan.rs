@@ -22,7 +22,7 @@ pub enum Class {
     Large,
     /// More tiles than there are SMs, with one, two or five steps along K: a kernel may stop after a fixed number of tiles. It
     /// runs without the sanitizer, under which it would take longer than all other launches together, unless it executes
-    /// instructions that no other launch does.
+    /// instructions that no smaller launch with the same tile has executed.
     Many(Grid),
     /// A single tile with a larger K than in all other launches: a kernel may stop at the largest K that its author
     /// tested.

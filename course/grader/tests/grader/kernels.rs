@@ -98,7 +98,7 @@ fn wrong_and_cheating_kernels_lose_points_for_the_right_reason() {
 const WRONG: usize = 6;
 const SOLUTIONS: usize = 2;
 
-/// All that must be there, and so many of the others, spread over the list.
+/// All that must be there, and at most `most` of the others, spread over the list.
 fn part<T>(all: Vec<T>, most: usize, must: impl Fn(&T) -> bool) -> Vec<T> {
     let others = all.iter().filter(|one| !must(one)).count();
     let whole = std::env::var_os("GEMM_WHOLE_SUITE").is_some() || only().is_some();
