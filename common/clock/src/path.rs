@@ -643,34 +643,34 @@ ret;
         assert_eq!(walk(&code, 3), (vec![0, 1, 0, 1, 0, 1, 2, 3], 0));
     }
 
-    /// As it is, and unrolled by two: `add` is there once for each iteration.
+    /// As it is, and unrolled by two: then `add` and `xor` are there once for each iteration, `setp` once for two.
     #[test]
     fn iterations_that_access_no_memory_are_counted() {
-        let loop_of = |jump: u32, unrolled: &[(u32, &str, bool, Option<u32>)]| {
+        let loop_of = |unrolled: &[(u32, &str, bool, Option<u32>)]| {
             let mut all = vec![(8, "LDG.E", false, None)];
             all.extend(unrolled);
-            all.extend([(12, "BRA", true, Some(jump)), (13, "STG.E", false, None)]);
+            all.extend([(13, "BRA", true, Some(1)), (14, "STG.E", false, None)]);
             code(&all)
         };
         let ptx = PTX.replace(
             "setp.ne.u32 %p1, %r1, 0;",
-            "turn:\nadd.u32 %r1, %r1, 1; setp.ne.u32 %p1, %r1, 0;",
+            "turn:\nadd.u32 %r1, %r1, 1;\nxor.b32 %r1, %r1, 3;\nsetp.ne.u32 %p1, %r1, 0;",
         );
-        let ptx = ptx
-            .replace("; setp", ";\nsetp")
-            .replace("bra loop", "bra turn");
+        let ptx = ptx.replace("bra loop", "bra turn");
         let lines = |turns: usize| {
-            let turn = [10, 11, 12].repeat(turns);
-            [&[8][..], &turn, &[13, 14]].concat()
+            let turn = [10, 11, 12, 13].repeat(turns);
+            [&[8][..], &turn, &[14, 15]].concat()
         };
-        let add = (10, "IADD3", false, None);
-        let rolled = loop_of(1, &[add, (11, "ISETP", false, None)]);
+        let turn = [(10, "IADD3", false, None), (11, "LOP3", false, None)];
+        let test = [(12, "ISETP", false, None)];
+        let rolled = loop_of(&[&turn[..], &test].concat());
         let (steps, missed) = walk_lines(&rolled, &ptx, &lines(3));
-        assert_eq!((steps, missed), (vec![0, 1, 2, 3, 1, 2, 3, 1, 2, 3, 4], 0));
-        let unrolled = loop_of(1, &[add, (11, "ISETP", false, None), add]);
+        let expected = [&[0][..], &[1, 2, 3, 4].repeat(3), &[5]].concat();
+        assert_eq!((steps, missed), (expected, 0));
+        let unrolled = loop_of(&[&turn[..], &test, &turn].concat());
         let (steps, missed) = walk_lines(&unrolled, &ptx, &lines(4));
-        assert_eq!(missed, 0);
-        assert_eq!(steps.iter().filter(|&&step| step == 4).count(), 2);
+        let turns = steps.iter().filter(|&&step| step == 6).count();
+        assert_eq!((turns, missed), (2, 0));
     }
 
     #[test]
