@@ -4,7 +4,7 @@
 //! | --- | --- | --- |
 //! | trip counts, wavefronts, addresses, mbarriers | the emulator's trace | [`emulator::WarpTrace`] |
 //! | order, stall counts, scoreboards | ptxas's machine code | [`MachineCode`], `machine_code.rs` |
-//! | which machine instructions a warp issued | both | [`Walk`], `path.rs` |
+//! | which machine instructions a warp issued | both | [`Walk`], `path.rs`, `anchors.rs` |
 //! | a replacement for both, without ptxas | PTX, list-scheduled | [`Listed`], `listed/` |
 //! | the cost of an instruction | its opcode | [`Class`], `class.rs` |
 //! | intervals, latencies, rates | microbenchmarks on a card | [`Card`], `card/` |
@@ -14,6 +14,7 @@
 //! | a long loop, from some of its iterations | what each iteration does | `shorten.rs` |
 //! | CTAs that fit on an SM | registers, shared memory, threads | [`Sm`], `occupancy.rs` |
 //! | a launch of many waves | a few CTAs of one SM | [`Launch`], `launch.rs` |
+mod anchors;
 mod card;
 mod class;
 mod launch;

@@ -14,9 +14,10 @@ use std::collections::BTreeSet;
 
 use emulator::{Instruction, InstructionKind, WarpTrace};
 
+use crate::anchors;
 use crate::card::Card;
 use crate::machine_code::MachineCode;
-use crate::path::{self, Step};
+use crate::path::Step;
 pub use registers::CtaSize;
 use registers::Registers;
 
@@ -73,7 +74,7 @@ impl Listed {
             block_of: vec![0; instructions.len()],
             made_of: vec![Vec::new(); instructions.len()],
             roles: (instructions.iter())
-                .map(|one| (path::polls(one), path::is_anchor(one)))
+                .map(|one| (anchors::polls(one), anchors::is_anchor(one)))
                 .collect(),
         };
         for (number, &(from, to)) in ranges.iter().enumerate() {
