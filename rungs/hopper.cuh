@@ -173,6 +173,10 @@ __device__ void cluster_barrier()
     asm volatile("barrier.cluster.arrive.relaxed.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::: "memory");
 }
 
+// The same in two halves, with other work between them. All threads arrive; those that access the other block's shared memory wait.
+__device__ void cluster_arrive() { asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory"); }
+__device__ void cluster_wait() { asm volatile("barrier.cluster.wait.acquire;" ::: "memory"); }
+
 // Arrives at the mbarrier at the same address in the shared memory of the block with this rank.
 __device__ void mbarrier_arrive(unsigned long long* barrier, int rank)
 {

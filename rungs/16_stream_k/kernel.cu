@@ -130,7 +130,7 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
         for (const TensorMap* map : {&A, &B, &C})
             prefetch_map(*map);
     if (CLUSTER > 1)
-        cluster_barrier();
+        cluster_arrive();
     else
         __syncthreads();
 
@@ -151,6 +151,8 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
             for (int panel = rank; panel < PANELS && tile.row < AHEAD * BM * CLUSTER; panel += CLUSTER)
                 tma_prefetch(B, tile.column + panel * PANEL, tile.row / (BM * CLUSTER) * BK);
             wait_for_previous_launch();                // it may have written A or B
+            if (CLUSTER > 1)
+                cluster_wait();                        // the other block has initialized its barriers
             for (int piece = 0; work.next(); ++piece) {
                 if (work.number != cluster) {          // the first is known; the host launches no more clusters than there are tiles
                     grid_barrier(arrivals, rank, work.number, work.whole, work.clusters);
@@ -165,6 +167,8 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
                     for (int panel = rank; panel < PANELS; panel += CLUSTER)    // the other block loads the rest
                         tma_multicast(s.stage[stage].B[panel], B, tile.column + panel * PANEL, k0, &s.full[stage],
                                       (1 << CLUSTER) - 1);
+                    if (CLUSTER > 1 && work.number == cluster && k0 == 0)
+                        mbarrier_wait(&s.full[0], 0);  // no block's second stage delays another's first
                     advance();
                 }
             }
@@ -175,6 +179,8 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
         return;
     }
 
+    if (CLUSTER > 1)
+        cluster_wait();
     if (CONSUMERS > 1)
         setmaxnreg_inc<CONSUMERS == 2 ? 232 : 160>();
     // The same in all lanes; the compiler then keeps descriptors in uniform registers, where wgmma needs them.
