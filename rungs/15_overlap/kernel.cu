@@ -122,8 +122,6 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
                     for (int panel = rank; panel < PANELS; panel += CLUSTER)    // the other block loads the rest
                         tma_multicast(s.stage[stage].B[panel], B, tile.column + panel * PANEL, k0, &s.full[stage],
                                       (1 << CLUSTER) - 1);
-                    if (CLUSTER > 1 && number == cluster && k0 == 0)
-                        mbarrier_wait(&s.full[0], 0);  // no block's second stage delays another's first
                     advance();
                 }
             }
