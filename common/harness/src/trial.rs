@@ -287,7 +287,7 @@ impl Trial {
         Ok([first, again])
     }
 
-    /// Launches it; the result buffer is filled with NaN first, unless [`Self::launch_on_zeros`] asks for zeros.
+    /// Launches it; the result buffer is filled with NaN first, except by [`Self::launch_on_remains`].
     ///
     /// # Errors
     /// If a limit is exceeded, or a GPU would refuse the launch. Wrong values and faults are not errors here.
@@ -321,14 +321,14 @@ impl Trial {
         })
     }
 
-    /// Launches it, without looking for faults, on a result buffer that is zero, as if it had been used before.
+    /// Launches it, without looking for faults, on a result buffer that looks used: each element is NaN, 0 or 1.
     ///
     /// # Errors
     /// As for [`Self::launch`].
-    pub fn launch_on_zeros(&self, on: &TrialLaunch) -> Result<Launched> {
-        self.host.borrow_mut().begin_with_zeros(true);
+    pub fn launch_on_remains(&self, on: &TrialLaunch) -> Result<Launched> {
+        self.host.borrow_mut().begin_with_remains(true);
         let launched = self.launch_unsanitized(on);
-        self.host.borrow_mut().begin_with_zeros(false);
+        self.host.borrow_mut().begin_with_remains(false);
         launched
     }
 }

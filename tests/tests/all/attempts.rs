@@ -3,6 +3,7 @@ use std::collections::BTreeSet;
 
 use ladder_tests::attempts::{self, Attempt};
 use ladder_tests::workspace::{files, has_nvrtc, read, root, run};
+use rayon::prelude::*;
 
 /// One tile for each CTA, with more steps than the ring has stages or L2 prefetches ahead; and a C that is not a
 /// multiple of the tile, of which each CTA computes several tiles, whatever their shape.
@@ -64,7 +65,8 @@ fn every_patched_kernel_multiplies() {
         return;
     }
     let folder = std::env::temp_dir().join(format!("ladder-attempts-{}", std::process::id()));
-    for attempt in attempts::all().unwrap_or_else(|error| panic!("{error:#}")) {
+    let all = attempts::all().unwrap_or_else(|error| panic!("{error:#}"));
+    all.par_iter().for_each(|attempt| {
         let path = attempt.write(&folder).expect("a temporary file");
         let path = path.to_str().expect("a path");
         for size in SIZES {
@@ -75,7 +77,7 @@ fn every_patched_kernel_multiplies() {
             let name = &attempt.name;
             assert_eq!(output.status.code(), Some(0), "{name} at {size}: {text}");
         }
-    }
+    });
     std::fs::remove_dir_all(folder).expect("it was made above");
 }
 

@@ -1,5 +1,6 @@
 //! Every rung on the emulator, as a reader runs it.
 use ladder_tests::workspace::{program, run, rungs};
+use rayon::prelude::*;
 use serde_json::Value;
 
 const SIZES: &[&str] = &["1", "17x33x65", "128", "200x136x72", "1x300x500", "300x1x7"];
@@ -72,11 +73,11 @@ fn sanitize_finds_nothing_in_any_kernel() {
 #[test]
 #[ignore = "long; `cargo test -- --include-ignored` runs it"]
 fn sanitize_finds_nothing_in_any_kernel_and_order() {
-    for rung in rungs() {
-        for kernel in choices(&rung) {
+    rungs().par_iter().for_each(|rung| {
+        for kernel in choices(rung) {
             // The third size uses every ring of stages more than once.
             for size in ["1", "200x136x72", "64x64x600"] {
-                sound(&rung, &kernel, size, "11");
+                sound(rung, &kernel, size, "11");
             }
             // The persistent blocks of a kernel compute several tiles; 136 tiles are more than an H100 holds.
             let tile = kernel.iter().find_map(|word| {
@@ -88,10 +89,10 @@ fn sanitize_finds_nothing_in_any_kernel_and_order() {
                 .into_iter()
                 .flat_map(|k| tile.map(|tile| (k, tile)))
             {
-                sound(&rung, &kernel, &format!("{}x{}x{k}", 17 * m, 8 * n), "1");
+                sound(rung, &kernel, &format!("{}x{}x{k}", 17 * m, 8 * n), "1");
             }
         }
-    }
+    });
 }
 
 /// Launches in several orders: no finding in any, and the same bits.

@@ -48,9 +48,13 @@ pub struct Arguments {
     /// Launch the public sizes with tile number N of the rubric; the first one is public
     #[arg(long, value_name = "N", default_value_t = 1, conflicts_with_all = ["json", "class", "regrade"])]
     tile: usize,
-    /// Compile untrusted kernels in a sandbox that limits them to 10 s and 2 GiB (Linux 5.13 or later)
+    /// Compile untrusted kernels in a sandbox that limits them to 10 s and 2 GiB (Linux 5.13 or later); with --class, --regrade and
+    /// --secret this is so without the flag
     #[arg(long)]
     untrusted: bool,
+    /// Compile them without the sandbox, as where there is none: an `#include` then reads any file that you can read
+    #[arg(long, conflicts_with = "untrusted")]
+    trusted: bool,
     /// The book: a folder or an address
     #[arg(
         long,
@@ -59,6 +63,14 @@ pub struct Arguments {
         default_value = "book/book"
     )]
     book: String,
+}
+
+impl Arguments {
+    /// A student's own kernel on their own machine needs no sandbox; kernels that others graded do.
+    fn is_sandboxed(&self) -> bool {
+        let of_others = self.class.is_some() || self.regrade.is_some() || self.secret.is_some();
+        self.untrusted || of_others && !self.trusted
+    }
 }
 
 /// Whether the kernel passed.
@@ -97,7 +109,7 @@ fn watch(arguments: &Arguments) -> Result<bool> {
     let process = || {
         let mut command = process::Command::new(env::current_exe()?);
         command.args(["report-run", "--book", &arguments.book, "--tile", &tile]);
-        command.args(arguments.untrusted.then_some("--untrusted"));
+        command.args(arguments.is_sandboxed().then_some("--untrusted"));
         if let Some(secret) = &arguments.secret {
             command.arg("--secret").arg(secret);
         }
@@ -167,7 +179,7 @@ fn grader(arguments: &Arguments) -> Result<Grader> {
         "a secret needs `--student ID`: each student has different hidden sizes"
     );
     let grader = Grader::new(&arguments.assignment, secret, || {
-        compiler(arguments.untrusted)
+        compiler(arguments.is_sandboxed())
     })?;
     grader
         .with_public_tile(arguments.tile)
@@ -188,7 +200,7 @@ fn compiler(untrusted: bool) -> Result<Box<dyn Compile>> {
 pub fn process(request: &Request) -> io::Result<process::Command> {
     let mut command = process::Command::new(env::current_exe()?);
     command.args(["grade", "--json", "--book", &request.book]);
-    command.args(request.untrusted.then_some("--untrusted"));
+    command.arg(if request.untrusted { "--untrusted" } else { "--trusted" });
     if let Some(secret) = &request.secret {
         command.arg("--secret").arg(secret);
         // As one argument, since a name that begins with a dash would be taken for a flag.
@@ -257,7 +269,7 @@ fn grade_all<'a>(arguments: &Arguments, class: &'a Class) -> GradedClass<'a> {
         book: arguments.book.clone(),
         secret: arguments.secret.clone(),
         student: String::new(),
-        untrusted: arguments.untrusted,
+        untrusted: arguments.is_sandboxed(),
     };
     let graded = class.grade(&process, &request, || bar.inc(1));
     bar.finish_and_clear();

@@ -59,6 +59,8 @@ pub enum Effect {
     Atomics,
     /// Volatile loads and loads with a memory order, counted per warp: with these, warps wait for other warps.
     OrderedLoads,
+    /// Reads of a clock or timer, and sleeps, counted per warp.
+    Delays,
     /// Bytes exchanged between lanes: shuffles, votes, matches.
     Exchanges,
     /// Tensor-core products of f16.
@@ -69,7 +71,8 @@ pub enum Effect {
     SynchronousProducts,
     /// Floating-point instructions in f64, counted per thread.
     DoubleArithmetic,
-    /// Floating-point instructions, counted per thread, including conversions.
+    /// Floating-point instructions, counted per thread, including conversions. A multiplication and an addition count as one
+    /// together, since kernels are compiled without contraction to `fma`.
     FloatArithmetic,
     /// Integer instructions, counted per thread, including address arithmetic.
     IntegerArithmetic,
@@ -122,12 +125,15 @@ impl Effect {
             Self::RegistersToShared => "bytes from registers to shared memory",
             Self::Atomics => "atomics of threads",
             Self::OrderedLoads => "volatile or ordered loads of warps",
+            Self::Delays => "sleeps of warps and reads of a clock",
             Self::Exchanges => "bytes exchanged between lanes",
             Self::TensorProducts => "products of f16 by tensor cores",
             Self::OtherTensorProducts => "products of other formats by tensor cores",
             Self::SynchronousProducts => "products by mma.sync",
             Self::DoubleArithmetic => "f64 instructions of threads",
-            Self::FloatArithmetic => "floating-point instructions of threads",
+            Self::FloatArithmetic => {
+                "floating-point instructions of threads, where a multiplication and an addition count as one"
+            }
             Self::IntegerArithmetic => "integer instructions of threads",
         }
     }
@@ -199,6 +205,7 @@ impl Effect {
                 matches!(kind, Kind::Load(load) if load.ordered),
                 counters.executions as f64,
             ),
+            Self::Delays => of(is_delay(instruction), counters.executions as f64),
             Self::Exchanges => of(matches!(kind, Kind::Shuffle | Kind::Vote), 4.0 * threads),
             Self::TensorProducts => match kind {
                 Kind::Mma(of) | Kind::Wgmma(of) if of.factors == FactorFormat::F16 => products(of),
@@ -222,7 +229,7 @@ impl Effect {
                 ),
                 threads,
             ),
-            Self::FloatArithmetic => of(is_float(kind), threads),
+            Self::FloatArithmetic => of(is_float(kind), float_instructions(instruction) * threads),
             Self::IntegerArithmetic => of(
                 matches!(
                     kind,
@@ -234,6 +241,19 @@ impl Effect {
                 threads,
             ),
         }
+    }
+}
+
+fn is_delay(instruction: &Instruction) -> bool {
+    let reads = |clock: &str| instruction.text.contains(clock);
+    instruction.opcode.starts_with("nanosleep") || reads("%clock") || reads("%globaltimer")
+}
+
+/// What a floating-point instruction counts as.
+fn float_instructions(instruction: &Instruction) -> f64 {
+    match instruction.opcode.split('.').next() {
+        Some("mul" | "add" | "sub") => 0.5,
+        _ => 1.0,
     }
 }
 

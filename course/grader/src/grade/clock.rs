@@ -11,15 +11,20 @@ use super::rubric::Measure;
 /// compute less.
 const FAIR_SHARE: f64 = 0.6;
 
-/// The prediction for the first SM, or for a slower one of two others: the last, and one that a hash of the PTX chooses. These may have
-/// less to do than their share, as at the edges of C, but a launch lasts as long as its slowest SM.
+/// The prediction for the first SM, or for a slower one of two others: the last, and one that a hash of the PTX and of the launches'
+/// seeds chooses, which a secret determines. These may have less to do than their share, as at the edges of C, but a launch lasts as long as
+/// its slowest SM.
 fn slowest(
     all: &LaunchResults,
     launch: &PlannedLaunch,
     one: &Launched,
 ) -> harness::Result<TimedLaunch> {
     let trial = all.trial(launch);
-    let hash = Sha256::digest(&trial.source().ptx);
+    let mut hash = Sha256::new().chain_update(&trial.source().ptx);
+    for launch in all.planned {
+        hash.update(launch.on.seed.to_le_bytes());
+    }
+    let hash = hash.finalize();
     let drawn = hash[..4]
         .iter()
         .fold(0, |all, byte| (256 * all + u32::from(*byte)) % SMS);

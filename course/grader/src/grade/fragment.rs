@@ -33,8 +33,8 @@ pub fn wrong(launched: &Launched, instructions: &[Instruction]) -> Option<Cause>
                 .or_else(|| b.first_unknown())
         };
         let unknown = if by_wgmma { None } else { unknown() };
-        let found = unknown.or_else(|| a.first_wrong(by_wgmma));
-        let found = found.or_else(|| b.first_wrong(by_wgmma));
+        let found = unknown.or_else(|| a.first_wrong(&labels, by_wgmma));
+        let found = found.or_else(|| b.first_wrong(&labels, by_wgmma));
         found.or_else(|| differing((&a, &b), factors, all, &labels, by_tma))
     });
     match by_tma {
@@ -102,7 +102,7 @@ impl Operand {
         }
     }
 
-    fn first_wrong(&self, by_wgmma: bool) -> Option<Cause> {
+    fn first_wrong(&self, labels: &Labels, by_wgmma: bool) -> Option<Cause> {
         let (row, column) = self.first()?;
         let should = |at: usize| {
             let (down, right) = self.place(at);
@@ -117,10 +117,26 @@ impl Operand {
         let at = (0..self.held.len()).filter(wrong).min_by_key(order)?;
         let held = self.held[at]?;
         let wanted = should(at);
+        if !by_wgmma && !labels.has(wanted) {
+            return Some(self.begins_too_late(self.element(row, column)));
+        }
         Some(match by_wgmma {
             true => self.of_descriptor(at, held, wanted),
             false => self.of_lane(at, held, wanted),
         })
+    }
+
+    /// A fragment from its first element on would not fit in the matrix, so that is wrong already.
+    fn begins_too_late(&self, first: Element) -> Cause {
+        let register = self.name.to_ascii_lowercase();
+        Cause {
+            what: format!(
+                "the fragment of {} is wrong: lane 0, {register}[0] holds {first}, and a fragment that begins there does not fit in {}",
+                self.name, self.name
+            ),
+            hint: "which row and which column does lane 0 of this warp compute? The lane is the thread's number in its warp, not in its block".into(),
+            kind: CauseKind::Fragment,
+        }
     }
 
     /// Register and lane of an element in `mma.m16n8k16` and smaller shapes, and which half.
@@ -383,7 +399,7 @@ fn differing(
             "a product multiplies columns of A from k {of_a} on with rows of B from k {of_b} on"
         ),
         hint: "at which k does each operand begin in this product, and by how many bytes does its address go on from one product to \
-               the next?"
+               the next? If one ldmatrix brings the operands of two products: which rows do lanes 16 to 31 name?"
             .into(),
         kind: CauseKind::Factors,
     })

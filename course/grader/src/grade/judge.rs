@@ -56,6 +56,10 @@ impl<'a> Judged<'a> {
             credit < *worst || credit <= *worst && number > *extreme
         };
         if !launch.closed && self.worst.as_ref().is_none_or(is_worse) {
+            let words = match launch.tile {
+                0 => words,
+                other => format!("{words}, with tile {}", other + 1),
+            };
             self.worst = Some((credit, number, words));
         }
     }

@@ -3,6 +3,7 @@ use std::cell::OnceCell;
 use std::collections::BTreeMap;
 
 use anyhow::Result;
+use emulator::InstructionKind;
 use harness::{Compile, Error, Launched, Source, Tile, Trial};
 
 use super::labels::{self, Coverage};
@@ -63,7 +64,7 @@ pub struct LaunchResults<'a> {
     trials: BTreeMap<usize, &'a Trial>,
     pub done: Vec<(&'a PlannedLaunch, Launched)>,
     pub stopped: Option<(&'a PlannedLaunch, Error)>,
-    /// A launch whose result depends on what C holds before it, and whether it ends if C holds zeros.
+    /// A launch whose result depends on what C holds before it, and whether it ends if C holds the remains of another launch.
     pub reads_c: Option<(&'a PlannedLaunch, bool)>,
     /// For each launch in `done`, what was multiplied; none if the inputs do not identify elements.
     coverage: Vec<Option<Coverage>>,
@@ -122,14 +123,14 @@ impl<'a> LaunchResults<'a> {
         Ok(Ok(all))
     }
 
-    /// A launch of many tiles, on a C that holds zeros. Under the sanitizer it would take longer than all other launches together, so it
-    /// is repeated there only if it executes instructions that smaller launches have not, or if its result is wrong. For a wrong
+    /// A launch of many tiles, on a C that looks used. Under the sanitizer it would take longer than all other launches together, so it
+    /// is repeated there only if it executes instructions that smaller launches have not, or more or less often, or if its result is wrong. For a wrong
     /// result, the launch on NaN counts, which shows what is not written.
     fn launch_many(&mut self, launch: &'a PlannedLaunch) -> harness::Result<Launched> {
         let trial = self.trial(launch);
-        let on_zeros = trial.launch_on_zeros(&launch.on);
-        let ends = on_zeros.is_ok();
-        if let Some(right) = on_zeros.ok().filter(|one| one.verification.ok()) {
+        let on_remains = trial.launch_on_remains(&launch.on);
+        let ends = on_remains.is_ok();
+        if let Some(right) = on_remains.ok().filter(|one| one.verification.ok()) {
             return match self.does_more(launch, &right) {
                 true => trial.launch(&launch.on),
                 false => Ok(right),
@@ -162,11 +163,32 @@ impl<'a> LaunchResults<'a> {
             many.run.counters[at].threads > 0
                 && before.all(|counters| counters.get(at).is_none_or(|one| one.threads == 0))
         };
-        self.planned.len() == 1 || has_large && (0..many.run.counters.len()).any(is_new)
+        let instructions = self.trial(launch).instructions();
+        let is_rare = |at: usize| {
+            orders(&instructions[at].kind) && {
+                let rates = |one: (&PlannedLaunch, &Launched)| rates(one.0, one.1, at, self.rubric);
+                let [of_a_tile, of_a_thread] = rates((launch, many));
+                let others: Vec<_> = same.iter().map(|(of, one)| rates((of, one))).collect();
+                let least_and_most = |which: usize| {
+                    let each = others.iter().map(|rates| rates[which]);
+                    (each.clone().fold(f64::INFINITY, f64::min), each.fold(0.0, f64::max))
+                };
+                let is_out = |rate: f64, (least, most): (f64, f64)| {
+                    rate < least * (1.0 - SLACK) || rate > most * (1.0 + SLACK)
+                };
+                is_out(of_a_tile, least_and_most(0)) && is_out(of_a_thread, least_and_most(1))
+            }
+        };
+        let steps = |launch: &PlannedLaunch| launch.tiles(self.rubric)[2];
+        let is_between = same.iter().any(|(other, _)| steps(other) <= steps(launch))
+            && same.iter().any(|(other, _)| steps(other) >= steps(launch));
+        let all = || 0..many.run.counters.len();
+        self.planned.len() == 1
+            || has_large && (all().any(is_new) || is_between && all().any(is_rare))
     }
 
-    /// Of the first public launch of several tiles, and of the one with the largest K: one whose result is right, but not if C holds
-    /// zeros before the launch.
+    /// Of the first public launch of several tiles, and of the one with the largest K: one whose result is right, but not if C looks
+    /// used before the launch.
     fn depends_on_c(&self) -> Option<(&'a PlannedLaunch, bool)> {
         let several = self.done.iter().find(|(launch, _)| {
             let [rows, columns, _] = launch.tiles(self.rubric);
@@ -178,7 +200,7 @@ impl<'a> LaunchResults<'a> {
         let right = several.into_iter().chain(deep);
         let mut right = right.filter(|(_, one)| one.verification.ok());
         right.find_map(
-            |(launch, _)| match self.trial(launch).launch_on_zeros(&launch.on) {
+            |(launch, _)| match self.trial(launch).launch_on_remains(&launch.on) {
                 Ok(again) if again.verification.ok() => None,
                 again => Some((*launch, again.is_ok())),
             },
@@ -251,6 +273,32 @@ impl<'a> LaunchResults<'a> {
     pub fn label(&self, launch: &PlannedLaunch) -> String {
         launch.label(self.rubric)
     }
+}
+
+/// How much the rate of an instruction may differ, relative to the extremes of other launches: partial tiles may need fewer.
+const SLACK: f64 = 0.02;
+
+/// Whether an instruction orders accesses. How often it is executed depends on the tiles and steps of a launch alone; copies have a
+/// guard for each element, and waits for mbarriers are repeated.
+fn orders(kind: &InstructionKind) -> bool {
+    use InstructionKind as Kind;
+    matches!(
+        kind,
+        Kind::AsyncCopyGroup
+            | Kind::BulkCopyGroup
+            | Kind::WgmmaGroup
+            | Kind::Barrier
+            | Kind::ClusterBarrier
+            | Kind::Mbarrier { .. }
+            | Kind::Fence(_)
+    )
+}
+
+/// How many threads execute an instruction in a launch, per tile, and per thread of the launch, all of which execute the first one.
+fn rates(launch: &PlannedLaunch, one: &Launched, at: usize, rubric: &Rubric) -> [f64; 2] {
+    let threads = |at: usize| one.run.counters.get(at).map_or(0, |of| of.threads);
+    let [rows, columns, _] = launch.tiles(rubric);
+    [rows * columns, threads(0)].map(|units| threads(at) as f64 / units.max(1) as f64)
 }
 
 /// In NVRTC's message about a function without `__device__`, and about a generic lambda in a kernel.

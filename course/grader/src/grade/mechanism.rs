@@ -55,6 +55,7 @@ pub fn judge<'a>(all: &LaunchResults<'a>) -> Judged<'a> {
             What::MultiplyingProducers => {
                 pipeline::multiplying_producers(measure, all, &mut judged);
             }
+            What::MultiplyingWarps => pipeline::multiplying_warps(measure, all, &mut judged),
             What::PersistentBlocks => pipeline::persistent_blocks(measure, all, &mut judged),
             What::BoxBytes => pipeline::box_bytes(measure, all, &mut judged),
             What::PredictedClocks => clock::predicted_clocks(measure, all, &mut judged),
@@ -80,7 +81,8 @@ fn shared_bytes<'a>(all: &LaunchResults<'a>, judged: &mut Judged<'a>) {
         let bytes = all.trial(launch).shared_bytes().saturating_sub(barriers);
         let tile = all.rubric.tile[launch.tile];
         let allowed = tile.shared_bytes;
-        let state = if barriers > 0 { PIPELINE_STATE } else { 0 };
+        // Where no shared memory is allowed, there are no copies to wait for.
+        let state = if barriers > 0 && allowed > 0 { PIPELINE_STATE } else { 0 };
         let bytes = match bytes <= allowed + state {
             true => bytes.min(allowed),
             false => bytes,
@@ -277,6 +279,15 @@ fn by_measure<'a>(
         if measure.what != What::SharedWavefronts || lines.is_empty() {
             judged.complain(all, launch, &words, &measure.hint, mistake);
         }
+        // Which launch it was matters where it is not the one that a profile shows.
+        let label = (launch.tile > 0).then(|| all.label(launch));
+        let lines = lines.into_iter().map(|line| match &label {
+            Some(label) => Complaint {
+                what: format!("{label}, {}", line.what),
+                ..line
+            },
+            None => line,
+        });
         judged.complaints.extend(lines);
     } else if credit < 1.0 && launch.closed {
         return judged.measured(measure, all, launch, (number, words), "uncoalesced");

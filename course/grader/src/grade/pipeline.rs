@@ -16,6 +16,9 @@ const ELEMENT: u32 = 2;
 /// the average falls: with three stages, to little more than 1.
 const LONG_RUN: f64 = 1.05;
 
+/// What a step counts at most: that one has more than it needs does not help another that waits.
+const ENOUGH: f64 = 1.6;
+
 /// The K steps that a warp multiplies between the issue of a tile's last copy and the moment when it waits for the tile
 /// or reads it, averaged over the steps: 0 if every copy is waited for at once, 1 with two stages, 2 - 1 / (steps - 1)
 /// with three, since no tile can be issued before the first step.
@@ -80,7 +83,7 @@ fn ahead(leads: &[&CopyLead], of_a_tile: u64, tiles: u64) -> f64 {
     for lead in leads {
         // A wait after the last product belongs to a step that does not exist.
         let step = (lead.at * steps / of).min(steps - 1);
-        let ahead = (lead.products as f64 / of_a_step).min(in_flight(lead, steps));
+        let ahead = (lead.products as f64 / of_a_step).min(in_flight(lead, steps)).min(ENOUGH);
         let found = least.entry(step).or_insert(ahead);
         *found = ahead.min(*found);
     }
@@ -135,6 +138,21 @@ pub fn block_barriers<'a>(measure: &Measure, all: &LaunchResults<'a>, judged: &m
 fn blocks(one: &Launched) -> u64 {
     let blocks: BTreeSet<_> = one.run.leads.iter().map(|lead| lead.block).collect();
     blocks.len() as u64
+}
+
+/// The warps of a block that multiply; the block with the fewest counts.
+pub fn multiplying_warps<'a>(measure: &Measure, all: &LaunchResults<'a>, judged: &mut Judged<'a>) {
+    for (launch, one) in right(all) {
+        let mut warps = BTreeMap::<_, BTreeSet<u32>>::new();
+        for lead in one.run.leads.iter().filter(|lead| lead.of > 0) {
+            warps.entry(lead.block).or_default().insert(lead.warp);
+        }
+        let Some(fewest) = warps.values().map(BTreeSet::len).min() else {
+            continue;
+        };
+        let words = format!("{fewest} warps of a block multiply");
+        judged.measured(measure, all, launch, (fewest as f64, words), "another-way");
+    }
 }
 
 /// The fraction of tile reads whose copy was issued by a multiplying warp.

@@ -1,8 +1,9 @@
-//! Memory traffic of the lines around a mistake, at the first public size that was launched.
+//! Memory traffic of the lines around a mistake, at the first public size that shows it.
 use emulator::Counters;
-use harness::{lines, source_lines, thousands};
+use harness::{Launched, lines, source_lines, thousands};
 
 use super::launches::LaunchResults;
+use super::plan::PlannedLaunch;
 
 /// Source lines shown before and after the one with the mistake.
 const AROUND: u32 = 3;
@@ -12,8 +13,22 @@ const INSTRUCTIONS: usize = 8;
 
 /// The lines with their counters, then the instructions of the line with the mistake; none if nothing was launched.
 pub fn around(all: &LaunchResults, line: u32) -> Option<String> {
-    let mut public = all.done.iter().filter(|(launch, _)| launch.is_public());
-    let (launch, one) = public.find(|(_, one)| !one.run.counters.is_empty())?;
+    let open = || {
+        let open = all.done.iter();
+        open.filter(|(launch, one)| !launch.closed && !one.run.counters.is_empty())
+    };
+    // A conflict may be in the launches with another tile only.
+    let costs_more = |launch: &PlannedLaunch, one: &Launched| {
+        let counted = all.trial(launch).instructions().iter();
+        let source = all.trial(launch).source();
+        counted.zip(&one.run.counters).any(|(of, counters)| {
+            lines::line_of(source, of) == Some(line)
+                && (counters.shared.wavefronts > counters.shared.ideal
+                    || counters.global_sectors > counters.global_sectors_ideal)
+        })
+    };
+    let shows = open().find(|(launch, one)| costs_more(launch, one));
+    let (launch, one) = shows.or_else(|| open().find(|(launch, _)| launch.is_public()))?;
     let (source, instructions) = (all.trial(launch).source(), all.trial(launch).instructions());
     let counted = lines::by_line(source, instructions, &one.run.counters);
     let listing = source_lines(source, &counted);

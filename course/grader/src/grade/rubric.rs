@@ -213,6 +213,8 @@ pub enum What {
     BlockBarriers,
     /// The fraction of copies whose issuing warp also multiplies.
     MultiplyingProducers,
+    /// Warps of a block that multiply.
+    MultiplyingWarps,
     /// Blocks of a launch per SM: at most 1 if blocks are persistent.
     PersistentBlocks,
     /// Bytes of a row of the narrower of A's and B's TMA boxes.

@@ -176,6 +176,13 @@ fn wrong_values<'a>(
             }
             // A stage that holds another tile has no wrong fragments, but fragments of another k.
             CauseKind::Chunk if is_likely => (cause.hint, SWIZZLE.into()),
+            // Where there is no tile in shared memory, the places are those of global memory.
+            kind if kind.mistake() == SWIZZLE && all.rubric.tile[launch.tile].shared_bytes == 0 => (
+                "which column does the address that this lane loads name, and which column of C does it store? If a shuffle brings the element: \
+                 from which lane?"
+                    .into(),
+                "exchanged-indices".into(),
+            ),
             kind => (cause.hint, kind.mistake().to_owned()),
         }
     } else if let Some(found) = by_sanitizer.filter(|_| !by_address) {
