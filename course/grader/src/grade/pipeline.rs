@@ -16,8 +16,11 @@ const ELEMENT: u32 = 2;
 /// the average falls: with three stages, to little more than 1.
 const LONG_RUN: f64 = 1.05;
 
-/// What a step counts at most: that one has more than it needs does not help another that waits.
-const ENOUGH: f64 = 1.6;
+/// A step that waits: its copies are this many steps ahead, or fewer. If more than this part of the steps wait, others that are far
+/// ahead do not make up for them, and the average is at most that of two stages.
+const WAITS: f64 = 0.5;
+const MOST_WAIT: f64 = 0.125;
+const TWO_STAGES: f64 = 1.0;
 
 /// The K steps that a warp multiplies between the issue of a tile's last copy and the moment when it waits for the tile
 /// or reads it, averaged over the steps: 0 if every copy is waited for at once, 1 with two stages, 2 - 1 / (steps - 1)
@@ -83,12 +86,18 @@ fn ahead(leads: &[&CopyLead], of_a_tile: u64, tiles: u64) -> f64 {
     for lead in leads {
         // A wait after the last product belongs to a step that does not exist.
         let step = (lead.at * steps / of).min(steps - 1);
-        let ahead = (lead.products as f64 / of_a_step).min(in_flight(lead, steps)).min(ENOUGH);
+        let ahead = (lead.products as f64 / of_a_step).min(in_flight(lead, steps));
         let found = least.entry(step).or_insert(ahead);
         *found = ahead.min(*found);
     }
     // Average over all steps but the first of each tile: no product precedes it, unless the ring goes on from tile to tile.
-    least.values().sum::<f64>() / (tiles * (of_a_tile - 1)) as f64
+    let others = (tiles * (of_a_tile - 1)) as f64;
+    let average = least.values().sum::<f64>() / others;
+    let waiting = least.values().filter(|ahead| **ahead < WAITS).count() as f64 - tiles as f64;
+    match waiting > MOST_WAIT * others {
+        true => average.min(TWO_STAGES),
+        false => average,
+    }
 }
 
 /// Tiles that the issuing warp has in flight together.
