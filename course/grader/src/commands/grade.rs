@@ -200,7 +200,11 @@ fn compiler(untrusted: bool) -> Result<Box<dyn Compile>> {
 pub fn process(request: &Request) -> io::Result<process::Command> {
     let mut command = process::Command::new(env::current_exe()?);
     command.args(["grade", "--json", "--book", &request.book]);
-    command.arg(if request.untrusted { "--untrusted" } else { "--trusted" });
+    command.arg(if request.untrusted {
+        "--untrusted"
+    } else {
+        "--trusted"
+    });
     if let Some(secret) = &request.secret {
         command.arg("--secret").arg(secret);
         // As one argument, since a name that begins with a dash would be taken for a flag.

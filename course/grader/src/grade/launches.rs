@@ -171,7 +171,10 @@ impl<'a> LaunchResults<'a> {
                 let others: Vec<_> = same.iter().map(|(of, one)| rates((of, one))).collect();
                 let least_and_most = |which: usize| {
                     let each = others.iter().map(|rates| rates[which]);
-                    (each.clone().fold(f64::INFINITY, f64::min), each.fold(0.0, f64::max))
+                    (
+                        each.clone().fold(f64::INFINITY, f64::min),
+                        each.fold(0.0, f64::max),
+                    )
                 };
                 let is_out = |rate: f64, (least, most): (f64, f64)| {
                     rate < least * (1.0 - SLACK) || rate > most * (1.0 + SLACK)

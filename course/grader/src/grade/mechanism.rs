@@ -82,7 +82,11 @@ fn shared_bytes<'a>(all: &LaunchResults<'a>, judged: &mut Judged<'a>) {
         let tile = all.rubric.tile[launch.tile];
         let allowed = tile.shared_bytes;
         // Where no shared memory is allowed, there are no copies to wait for.
-        let state = if barriers > 0 && allowed > 0 { PIPELINE_STATE } else { 0 };
+        let state = if barriers > 0 && allowed > 0 {
+            PIPELINE_STATE
+        } else {
+            0
+        };
         let bytes = match bytes <= allowed + state {
             true => bytes.min(allowed),
             false => bytes,
