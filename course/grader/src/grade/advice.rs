@@ -39,7 +39,7 @@ pub fn advice(finding: &Finding, kind_of: &KindOf) -> (&'static str, &'static st
         FindingKind::OutOfBounds { .. } => (
             "out-of-bounds",
             "how large does this index get, and how many bytes are there? A column beyond the end of a row is an element of the next row: which tile \
-             does this block compute?",
+             does this block compute, and does K have the step that is loaded?",
         ),
         FindingKind::Misaligned(_) => (
             "misaligned",

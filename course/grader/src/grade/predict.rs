@@ -38,7 +38,7 @@ fn check(rubric: &Rubric, answers: Option<&str>) -> Result<(usize, Vec<String>)>
         let meeting = predicted::meeting(question.access, question.bytes, &question.offsets);
         let why = match meeting {
             _ if verdict.right => question.reason.clone(),
-            Some(meeting) if verdict.number => format!("{}: {meeting}", question.question),
+            Some(meeting) if verdict.number => meeting,
             _ => question.question.clone(),
         };
         format!("{}: {}: {why}", question.key, verdict.said)

@@ -41,13 +41,22 @@ pub fn judge<'a>(all: &LaunchResults<'a>, faults: &Judged<'a>) -> (Vec<Line>, Ju
         {
             let what = why_stopped(error);
             why.push(match launch.closed {
-                false => format!("{}: {what}; no launch after it", all.label(launch)),
-                true => format!("{}: no launch after it", all.label(launch)),
+                false => format!(
+                    "{}: {what}; the sizes after it were not launched",
+                    all.label(launch)
+                ),
+                true => format!(
+                    "{}: stopped; the sizes after it were not launched",
+                    all.label(launch)
+                ),
             });
             not_launched(all, launch, error, &mut judged);
         }
         if let Some((launch, _)) = wrong.first().filter(|_| !public && all.is_cut_short()) {
-            why.push(format!("{}: no launch after it", all.label(launch)));
+            why.push(format!(
+                "{}: wrong; the sizes after it were not launched",
+                all.label(launch)
+            ));
         }
         let is_first = judged.complaints.is_empty();
         if let Some((launch, one)) = wrong.first().filter(|_| is_first) {

@@ -84,7 +84,10 @@ fn no_launch_follows_a_wrong_hidden_one() {
     assert!(from_wrong.clone().count() > 1, "{right:?}");
     assert!(from_wrong.all(Option::is_none), "{right:?}");
     let text = grade.text("book");
-    assert!(text.contains(": no launch after it"), "{text}");
+    assert!(
+        text.contains("the sizes after it were not launched"),
+        "{text}"
+    );
 }
 
 #[test]
