@@ -34,8 +34,8 @@ pub struct Host {
     first_cluster_only: bool,
     /// Whether persistent blocks are so few that each takes several tiles.
     few_blocks: bool,
-    /// Whether C holds remains before the launch, or NaN.
-    c_is_used: bool,
+    /// Whether C holds stale values before the launch, or only NaN.
+    c_is_stale: bool,
     /// The trace of the CTAs that run at the same time.
     wave: Vec<emulator::WarpTrace>,
     launched: Option<(RecordedLaunch, Option<LaunchReport>)>,
@@ -45,15 +45,15 @@ pub struct Host {
 /// Both bytes of a NaN.
 const NAN_BYTE: u8 = 0xff;
 
-/// What a buffer may hold that has been used before: NaN, 0 and 1, as bits of f16.
-const REMAINS: [u16; 3] = [0xffff, 0, 0x3c00];
+/// Stale values: NaN, 0 and 1, as bits of f16.
+const STALE: [u16; 3] = [0xffff, 0, 0x3c00];
 
-/// Such a buffer: which of them an element holds has nothing to do with rows and tiles (the steps of a linear congruential generator).
-fn remains(elements: usize) -> Vec<u8> {
+/// A buffer of them. Which of them an element holds has nothing to do with rows and tiles: a linear congruential generator chooses.
+fn stale(elements: usize) -> Vec<u8> {
     let mut state = 1u32;
     let each = (0..elements).flat_map(|_| {
         state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        REMAINS[(state >> 16) as usize % REMAINS.len()].to_le_bytes()
+        STALE[(state >> 16) as usize % STALE.len()].to_le_bytes()
     });
     each.collect()
 }
@@ -100,7 +100,7 @@ impl Host {
             traced: None,
             first_cluster_only: false,
             few_blocks: false,
-            c_is_used: false,
+            c_is_stale: false,
             wave: Vec::new(),
             launched: None,
             finished: None,
@@ -169,8 +169,8 @@ impl Host {
     /// If the device is out of memory.
     pub fn alloc(&mut self, name: &str, elements: usize) -> Result<Buffer> {
         let buffer = self.device.alloc(name, 2 * elements)?;
-        match self.c_is_used {
-            true => self.device.write(&buffer, &remains(elements))?,
+        match self.c_is_stale {
+            true => self.device.write(&buffer, &stale(elements))?,
             false => self.device.fill(&buffer, NAN_BYTE)?,
         }
         Ok(buffer)
@@ -341,9 +341,9 @@ impl Host {
         self.few_blocks = few;
     }
 
-    /// Makes C look used before a launch, or NaN again.
-    pub(crate) fn begin_with_remains(&mut self, used: bool) {
-        self.c_is_used = used;
+    /// Fills C with stale values before a launch, or with NaN again.
+    pub(crate) fn begin_with_stale_c(&mut self, stale: bool) {
+        self.c_is_stale = stale;
     }
 
     /// Makes the emulator keep the operands of matrix instructions.

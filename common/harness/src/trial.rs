@@ -287,7 +287,7 @@ impl Trial {
         Ok([first, again])
     }
 
-    /// Launches it; the result buffer is filled with NaN first, except by [`Self::launch_on_remains`].
+    /// Launches it; the result buffer is filled with NaN first, except by [`Self::launch_on_stale_c`].
     ///
     /// # Errors
     /// If a limit is exceeded, or a GPU would refuse the launch. Wrong values and faults are not errors here.
@@ -321,14 +321,14 @@ impl Trial {
         })
     }
 
-    /// Launches it, without looking for faults, on a result buffer that looks used: each element is NaN, 0 or 1.
+    /// Launches it, without looking for faults, on a result buffer of stale values: each element is NaN, 0 or 1.
     ///
     /// # Errors
     /// As for [`Self::launch`].
-    pub fn launch_on_remains(&self, on: &TrialLaunch) -> Result<Launched> {
-        self.host.borrow_mut().begin_with_remains(true);
+    pub fn launch_on_stale_c(&self, on: &TrialLaunch) -> Result<Launched> {
+        self.host.borrow_mut().begin_with_stale_c(true);
         let launched = self.launch_unsanitized(on);
-        self.host.borrow_mut().begin_with_remains(false);
+        self.host.borrow_mut().begin_with_stale_c(false);
         launched
     }
 }

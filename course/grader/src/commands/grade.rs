@@ -48,11 +48,11 @@ pub struct Arguments {
     /// Launch the public sizes with tile number N of the rubric; the first one is public
     #[arg(long, value_name = "N", default_value_t = 1, conflicts_with_all = ["json", "class", "regrade"])]
     tile: usize,
-    /// Compile untrusted kernels in a sandbox that limits them to 10 s and 2 GiB (Linux 5.13 or later); with --class, --regrade and
-    /// --secret this is so without the flag
+    /// Compile untrusted kernels in a sandbox that limits them to 10 s and 2 GiB (Linux 5.13 or later); the default
+    /// with --class, --regrade and --secret
     #[arg(long)]
     untrusted: bool,
-    /// Compile them without the sandbox, as where there is none: an `#include` then reads any file that you can read
+    /// Compile without the sandbox, for systems that have none; an `#include` can then read any file that you can read
     #[arg(long, conflicts_with = "untrusted")]
     trusted: bool,
     /// The book: a folder or an address
@@ -109,7 +109,7 @@ fn watch(arguments: &Arguments) -> Result<bool> {
     let process = || {
         let mut command = process::Command::new(env::current_exe()?);
         command.args(["report-run", "--book", &arguments.book, "--tile", &tile]);
-        command.args(arguments.is_sandboxed().then_some("--untrusted"));
+        command.arg(sandbox_flag(arguments.is_sandboxed()));
         if let Some(secret) = &arguments.secret {
             command.arg("--secret").arg(secret);
         }
@@ -196,15 +196,19 @@ fn compiler(untrusted: bool) -> Result<Box<dyn Compile>> {
     Ok(Box::new(nvrtc))
 }
 
+/// Tells a child process what was decided here.
+fn sandbox_flag(is_sandboxed: bool) -> &'static str {
+    match is_sandboxed {
+        true => "--untrusted",
+        false => "--trusted",
+    }
+}
+
 /// A child process that runs `grade` for this request.
 pub fn process(request: &Request) -> io::Result<process::Command> {
     let mut command = process::Command::new(env::current_exe()?);
     command.args(["grade", "--json", "--book", &request.book]);
-    command.arg(if request.untrusted {
-        "--untrusted"
-    } else {
-        "--trusted"
-    });
+    command.arg(sandbox_flag(request.untrusted));
     if let Some(secret) = &request.secret {
         command.arg("--secret").arg(secret);
         // As one argument, since a name that begins with a dash would be taken for a flag.

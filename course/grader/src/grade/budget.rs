@@ -59,8 +59,10 @@ pub enum Effect {
     Atomics,
     /// Volatile loads and loads with a memory order, counted per warp: with these, warps wait for other warps.
     OrderedLoads,
-    /// Reads of a clock or timer, and sleeps, counted per warp.
-    Delays,
+    /// `nanosleep`, counted per warp.
+    Sleeps,
+    /// Reads of a clock or timer, counted per warp. The wait of a `cuda::barrier` reads one.
+    ClockReads,
     /// Bytes exchanged between lanes: shuffles, votes, matches.
     Exchanges,
     /// Tensor-core products of f16.
@@ -125,14 +127,15 @@ impl Effect {
             Self::RegistersToShared => "bytes from registers to shared memory",
             Self::Atomics => "atomics of threads",
             Self::OrderedLoads => "volatile or ordered loads of warps",
-            Self::Delays => "sleeps of warps and reads of a clock",
+            Self::Sleeps => "sleeps of warps",
+            Self::ClockReads => "reads of a clock by warps",
             Self::Exchanges => "bytes exchanged between lanes",
             Self::TensorProducts => "products of f16 by tensor cores",
             Self::OtherTensorProducts => "products of other formats by tensor cores",
             Self::SynchronousProducts => "products by mma.sync",
             Self::DoubleArithmetic => "f64 instructions of threads",
             Self::FloatArithmetic => {
-                "floating-point instructions of threads, where a multiplication and an addition count as one"
+                "floating-point instructions of threads (a multiplication and an addition count as one)"
             }
             Self::IntegerArithmetic => "integer instructions of threads",
         }
@@ -205,7 +208,11 @@ impl Effect {
                 matches!(kind, Kind::Load(load) if load.ordered),
                 counters.executions as f64,
             ),
-            Self::Delays => of(is_delay(instruction), counters.executions as f64),
+            Self::Sleeps => of(
+                instruction.opcode.starts_with("nanosleep"),
+                counters.executions as f64,
+            ),
+            Self::ClockReads => of(reads_clock(instruction), counters.executions as f64),
             Self::Exchanges => of(matches!(kind, Kind::Shuffle | Kind::Vote), 4.0 * threads),
             Self::TensorProducts => match kind {
                 Kind::Mma(of) | Kind::Wgmma(of) if of.factors == FactorFormat::F16 => products(of),
@@ -244,9 +251,8 @@ impl Effect {
     }
 }
 
-fn is_delay(instruction: &Instruction) -> bool {
-    let reads = |clock: &str| instruction.text.contains(clock);
-    instruction.opcode.starts_with("nanosleep") || reads("%clock") || reads("%globaltimer")
+fn reads_clock(instruction: &Instruction) -> bool {
+    ["%clock", "%globaltimer"].map(|clock| instruction.text.contains(clock)) != [false, false]
 }
 
 /// What a floating-point instruction counts as.

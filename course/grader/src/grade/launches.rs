@@ -64,7 +64,7 @@ pub struct LaunchResults<'a> {
     trials: BTreeMap<usize, &'a Trial>,
     pub done: Vec<(&'a PlannedLaunch, Launched)>,
     pub stopped: Option<(&'a PlannedLaunch, Error)>,
-    /// A launch whose result depends on what C holds before it, and whether it ends if C holds the remains of another launch.
+    /// A launch whose result depends on what C holds before it, and whether it ends if C holds stale values.
     pub reads_c: Option<(&'a PlannedLaunch, bool)>,
     /// For each launch in `done`, what was multiplied; none if the inputs do not identify elements.
     coverage: Vec<Option<Coverage>>,
@@ -123,14 +123,14 @@ impl<'a> LaunchResults<'a> {
         Ok(Ok(all))
     }
 
-    /// A launch of many tiles, on a C that looks used. Under the sanitizer it would take longer than all other launches together, so it
-    /// is repeated there only if it executes instructions that smaller launches have not, or more or less often, or if its result is wrong. For a wrong
-    /// result, the launch on NaN counts, which shows what is not written.
+    /// A launch of many tiles, on a C that holds stale values. Under the sanitizer it would take longer than all other launches together,
+    /// so it is repeated there only if it executes instructions that smaller launches do not execute, or barriers, waits or fences at
+    /// another rate, or if its result is wrong. For a wrong result, the launch on NaN counts, which shows what is not written.
     fn launch_many(&mut self, launch: &'a PlannedLaunch) -> harness::Result<Launched> {
         let trial = self.trial(launch);
-        let on_remains = trial.launch_on_remains(&launch.on);
-        let ends = on_remains.is_ok();
-        if let Some(right) = on_remains.ok().filter(|one| one.verification.ok()) {
+        let on_stale_c = trial.launch_on_stale_c(&launch.on);
+        let ends = on_stale_c.is_ok();
+        if let Some(right) = on_stale_c.ok().filter(|one| one.verification.ok()) {
             return match self.does_more(launch, &right) {
                 true => trial.launch(&launch.on),
                 false => Ok(right),
@@ -148,8 +148,8 @@ impl<'a> LaunchResults<'a> {
         Ok(repeated.unwrap_or(on_nan))
     }
 
-    /// Whether a launch of many tiles executes instructions that no launch with the same tile has executed under the sanitizer. If no
-    /// large launch with this tile was done, there is nothing to compare with, so the answer is no. A launch that is graded alone is
+    /// Whether a launch of many tiles executes instructions that no launch with the same tile has executed under the sanitizer, or
+    /// barriers, waits or fences at another rate. If no large launch with this tile was done, there is nothing to compare with, so the answer is no. A launch that is graded alone is
     /// always repeated, since it is to be explained.
     fn does_more(&self, launch: &PlannedLaunch, many: &Launched) -> bool {
         let same = |(other, _): &&(&PlannedLaunch, Launched)| {
@@ -163,35 +163,44 @@ impl<'a> LaunchResults<'a> {
             many.run.counters[at].threads > 0
                 && before.all(|counters| counters.get(at).is_none_or(|one| one.threads == 0))
         };
-        let instructions = self.trial(launch).instructions();
-        let is_rare = |at: usize| {
-            orders(&instructions[at].kind) && {
-                let rates = |one: (&PlannedLaunch, &Launched)| rates(one.0, one.1, at, self.rubric);
-                let [of_a_tile, of_a_thread] = rates((launch, many));
-                let others: Vec<_> = same.iter().map(|(of, one)| rates((of, one))).collect();
-                let least_and_most = |which: usize| {
-                    let each = others.iter().map(|rates| rates[which]);
-                    (
-                        each.clone().fold(f64::INFINITY, f64::min),
-                        each.fold(0.0, f64::max),
-                    )
-                };
-                let is_out = |rate: f64, (least, most): (f64, f64)| {
-                    rate < least * (1.0 - SLACK) || rate > most * (1.0 + SLACK)
-                };
-                is_out(of_a_tile, least_and_most(0)) && is_out(of_a_thread, least_and_most(1))
-            }
-        };
-        let steps = |launch: &PlannedLaunch| launch.tiles(self.rubric)[2];
-        let is_between = same.iter().any(|(other, _)| steps(other) <= steps(launch))
-            && same.iter().any(|(other, _)| steps(other) >= steps(launch));
         let all = || 0..many.run.counters.len();
         self.planned.len() == 1
-            || has_large && (all().any(is_new) || is_between && all().any(is_rare))
+            || has_large
+                && (all().any(is_new) || self.has_other_rates(launch, many, &same).unwrap_or(false))
     }
 
-    /// Of the first public launch of several tiles, and of the one with the largest K: one whose result is right, but not if C looks
-    /// used before the launch.
+    /// Whether a barrier, wait or fence is executed more or less often than the launches with the next smaller and the next larger number of
+    /// steps suggest. `None` if there are none.
+    fn has_other_rates(
+        &self,
+        launch: &PlannedLaunch,
+        many: &Launched,
+        same: &[&(&PlannedLaunch, Launched)],
+    ) -> Option<bool> {
+        let steps = |launch: &PlannedLaunch| launch.tiles(self.rubric)[2];
+        let of = steps(launch);
+        let below = same.iter().filter(|(other, _)| steps(other) <= of);
+        let below = below.max_by_key(|(other, _)| steps(other))?;
+        let above = same.iter().filter(|(other, _)| steps(other) >= of);
+        let above = above.min_by_key(|(other, _)| steps(other))?;
+        let [from, to] = [below, above].map(|(other, _)| steps(other));
+        let part = (of - from) as f64 / (to - from).max(1) as f64;
+        let instructions = self.trial(launch).instructions().iter().enumerate();
+        let mut ordering = instructions.filter(|(_, instruction)| orders(&instruction.kind));
+        Some(ordering.any(|(at, _)| {
+            let rates = |of: &PlannedLaunch, one: &Launched| rates(of, one, at, self.rubric);
+            let [below, above] = [below, above].map(|(of, one)| rates(of, one));
+            let found = rates(launch, many);
+            // Persistent blocks execute some instructions once per tile, and others once per block.
+            (0..found.len()).all(|unit| {
+                let expected = below[unit] + part * (above[unit] - below[unit]);
+                (found[unit] - expected).abs() > SLACK * expected
+            })
+        }))
+    }
+
+    /// Of the first public launch of several tiles, and of the one with the largest K: one whose result is right, but not if C holds
+    /// stale values before the launch.
     fn depends_on_c(&self) -> Option<(&'a PlannedLaunch, bool)> {
         let several = self.done.iter().find(|(launch, _)| {
             let [rows, columns, _] = launch.tiles(self.rubric);
@@ -203,7 +212,7 @@ impl<'a> LaunchResults<'a> {
         let right = several.into_iter().chain(deep);
         let mut right = right.filter(|(_, one)| one.verification.ok());
         right.find_map(
-            |(launch, _)| match self.trial(launch).launch_on_remains(&launch.on) {
+            |(launch, _)| match self.trial(launch).launch_on_stale_c(&launch.on) {
                 Ok(again) if again.verification.ok() => None,
                 again => Some((*launch, again.is_ok())),
             },
@@ -278,7 +287,7 @@ impl<'a> LaunchResults<'a> {
     }
 }
 
-/// How much the rate of an instruction may differ, relative to the extremes of other launches: partial tiles may need fewer.
+/// How much the rate of an instruction may differ from the expected one, relative to that.
 const SLACK: f64 = 0.02;
 
 /// Whether an instruction orders accesses. How often it is executed depends on the tiles and steps of a launch alone; copies have a

@@ -81,7 +81,7 @@ fn shared_bytes<'a>(all: &LaunchResults<'a>, judged: &mut Judged<'a>) {
         let bytes = all.trial(launch).shared_bytes().saturating_sub(barriers);
         let tile = all.rubric.tile[launch.tile];
         let allowed = tile.shared_bytes;
-        // Where no shared memory is allowed, there are no copies to wait for.
+        // Where no shared memory is allowed, no pipeline has anything to copy to; mbarriers are free as everywhere.
         let state = if barriers > 0 && allowed > 0 {
             PIPELINE_STATE
         } else {

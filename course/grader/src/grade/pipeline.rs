@@ -16,10 +16,13 @@ const ELEMENT: u32 = 2;
 /// the average falls: with three stages, to little more than 1.
 const LONG_RUN: f64 = 1.05;
 
-/// A step that waits: its copies are this many steps ahead, or fewer. If more than this part of the steps wait, others that are far
-/// ahead do not make up for them, and the average is at most that of two stages.
+/// A step waits for its copies if they were issued less than this many steps ahead.
 const WAITS: f64 = 0.5;
+
+/// The largest fraction of steps that may wait. If more do, others that are far ahead do not make up for them.
 const MOST_WAIT: f64 = 0.125;
+
+/// What the average then counts as at most: that of two stages.
 const TWO_STAGES: f64 = 1.0;
 
 /// The K steps that a warp multiplies between the issue of a tile's last copy and the moment when it waits for the tile
@@ -67,7 +70,8 @@ pub fn copies_ahead<'a>(measure: &Measure, all: &LaunchResults<'a>, judged: &mut
         let least = each.map(|((block, _), leads)| ahead(leads, steps, tiles_of(block)));
         let least = least.reduce(f64::min).unwrap_or_default();
         let words = format!(
-            "{least:.2} K steps are multiplied between a tile's last copy and the wait for it"
+            "{least:.2} K steps are multiplied between a tile's last copy and the wait for it (at most {TWO_STAGES} if more than one step in \
+             eight has less than {WAITS})"
         );
         let number = match launch.class {
             Class::Deep { .. } => least * LONG_RUN,
@@ -149,17 +153,24 @@ fn blocks(one: &Launched) -> u64 {
     blocks.len() as u64
 }
 
-/// The warps of a block that multiply; the block with the fewest counts.
+/// The warps of a block that multiply, where one of them issues the copies; the block with the fewest counts. With a producer, one warp
+/// suffices.
 pub fn multiplying_warps<'a>(measure: &Measure, all: &LaunchResults<'a>, judged: &mut Judged<'a>) {
     for (launch, one) in right(all) {
         let mut warps = BTreeMap::<_, BTreeSet<u32>>::new();
         for lead in one.run.leads.iter().filter(|lead| lead.of > 0) {
             warps.entry(lead.block).or_default().insert(lead.warp);
         }
-        let Some(fewest) = warps.values().map(BTreeSet::len).min() else {
+        let has_producer = one
+            .run
+            .leads
+            .iter()
+            .all(|lead| lead.of == 0 || lead.issuer_of == 0);
+        let fewest = warps.values().map(BTreeSet::len).min();
+        let Some(fewest) = fewest.filter(|_| !has_producer) else {
             continue;
         };
-        let words = format!("{fewest} warps of a block multiply");
+        let words = format!("{fewest} of a block's warps multiply, and load, too");
         judged.measured(measure, all, launch, (fewest as f64, words), "another-way");
     }
 }

@@ -9,7 +9,7 @@ use super::labels::{Element, Labels};
 const ANOTHER_K: &str = "which k do the two addresses name at this moment, and do both advance to the next one together?";
 
 /// The hint if it belongs to the neighboring one.
-const EXCHANGED: &str = "which half of a 32-bit word holds the element that comes first in memory, and do the code that stores the two and the code that loads them agree?";
+const EXCHANGED: &str = "which half of a 32-bit word holds the element that comes first in memory, and do the code that stores the two and the code that loads them agree? If a shuffle brings the element: from which lane?";
 
 /// What is added about factors that belong to another k, and the hint.
 fn another_k(all: &[Found]) -> (&'static str, &'static str) {

@@ -124,9 +124,9 @@ fn state<'a>(all: &LaunchResults<'a>) -> Option<(&'a PlannedLaunch, String, &'st
         let (launch, ends) = all.reads_c?;
         let what = match ends {
             true => format!(
-                "{output} is wrong if it holds numbers before the launch, and right if it holds NaN"
+                "{output} is wrong if it holds a mixture of NaN, 0 and 1 before the launch, and right if all of it is NaN"
             ),
-            false => format!("the kernel fails if {output} holds numbers before the launch"),
+            false => format!("the kernel fails if {output} holds a mixture of NaN, 0 and 1 before the launch"),
         };
         let hint = "which line reads the result before this launch has written it?";
         Some((launch, what, hint))
