@@ -3,13 +3,12 @@ use std::cell::OnceCell;
 use std::collections::BTreeMap;
 
 use anyhow::Result;
-use emulator::InstructionKind;
 use harness::{Compile, Error, Launched, Source, Tile, Trial};
 
 use super::labels::{self, Coverage};
 use super::plan::{Class, PlannedLaunch};
 use super::rubric::{Part, Rubric, TileVariant};
-use super::{Complaint, LaunchOutcome};
+use super::{Complaint, LaunchOutcome, rates};
 
 /// The kernel, compiled for each tile of the rubric that was launched. If an earlier launch decides the grade, a later tile is not
 /// compiled, which would take as long as some launches.
@@ -166,37 +165,8 @@ impl<'a> LaunchResults<'a> {
         let all = || 0..many.run.counters.len();
         self.planned.len() == 1
             || has_large
-                && (all().any(is_new) || self.has_other_rates(launch, many, &same).unwrap_or(false))
-    }
-
-    /// Whether a barrier, wait or fence is executed more or less often than the launches with the next smaller and the next larger number of
-    /// steps suggest. `None` if there are none.
-    fn has_other_rates(
-        &self,
-        launch: &PlannedLaunch,
-        many: &Launched,
-        same: &[&(&PlannedLaunch, Launched)],
-    ) -> Option<bool> {
-        let steps = |launch: &PlannedLaunch| launch.tiles(self.rubric)[2];
-        let of = steps(launch);
-        let below = same.iter().filter(|(other, _)| steps(other) <= of);
-        let below = below.max_by_key(|(other, _)| steps(other))?;
-        let above = same.iter().filter(|(other, _)| steps(other) >= of);
-        let above = above.min_by_key(|(other, _)| steps(other))?;
-        let [from, to] = [below, above].map(|(other, _)| steps(other));
-        let part = (of - from) as f64 / (to - from).max(1) as f64;
-        let instructions = self.trial(launch).instructions().iter().enumerate();
-        let mut ordering = instructions.filter(|(_, instruction)| orders(&instruction.kind));
-        Some(ordering.any(|(at, _)| {
-            let rates = |of: &PlannedLaunch, one: &Launched| rates(of, one, at, self.rubric);
-            let [below, above] = [below, above].map(|(of, one)| rates(of, one));
-            let found = rates(launch, many);
-            // Persistent blocks execute some instructions once per tile, and others once per block.
-            (0..found.len()).all(|unit| {
-                let expected = below[unit] + part * (above[unit] - below[unit]);
-                (found[unit] - expected).abs() > SLACK * expected
-            })
-        }))
+                && (all().any(is_new)
+                    || rates::differ(self, (launch, many), &same).unwrap_or(false))
     }
 
     /// Of the first public launch of several tiles, and of the one with the largest K: one whose result is right, but not if C holds
@@ -285,32 +255,6 @@ impl<'a> LaunchResults<'a> {
     pub fn label(&self, launch: &PlannedLaunch) -> String {
         launch.label(self.rubric)
     }
-}
-
-/// How much the rate of an instruction may differ from the expected one, relative to that.
-const SLACK: f64 = 0.02;
-
-/// Whether an instruction orders accesses. How often it is executed depends on the tiles and steps of a launch alone; copies have a
-/// guard for each element, and waits for mbarriers are repeated.
-fn orders(kind: &InstructionKind) -> bool {
-    use InstructionKind as Kind;
-    matches!(
-        kind,
-        Kind::AsyncCopyGroup
-            | Kind::BulkCopyGroup
-            | Kind::WgmmaGroup
-            | Kind::Barrier
-            | Kind::ClusterBarrier
-            | Kind::Mbarrier { .. }
-            | Kind::Fence(_)
-    )
-}
-
-/// How many threads execute an instruction in a launch, per tile, and per thread of the launch, all of which execute the first one.
-fn rates(launch: &PlannedLaunch, one: &Launched, at: usize, rubric: &Rubric) -> [f64; 2] {
-    let threads = |at: usize| one.run.counters.get(at).map_or(0, |of| of.threads);
-    let [rows, columns, _] = launch.tiles(rubric);
-    [rows * columns, threads(0)].map(|units| threads(at) as f64 / units.max(1) as f64)
 }
 
 /// In NVRTC's message about a function without `__device__`, and about a generic lambda in a kernel.

@@ -70,6 +70,7 @@ mod predict;
 mod probe;
 mod profile;
 mod quote;
+mod rates;
 pub(crate) mod results;
 pub(crate) mod rubric;
 mod sanitizer;
