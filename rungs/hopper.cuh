@@ -168,14 +168,15 @@ __device__ void wait_for_previous_launch() { asm volatile("griddepcontrol.wait;"
 // ---- clusters of blocks, which can access each other's shared memory ----
 
 // Waits for all threads of the cluster. Arrivals are relaxed, because fence_mbarrier_init releases the barriers.
-__device__ void cluster_barrier()
-{
-    asm volatile("barrier.cluster.arrive.relaxed.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::: "memory");
-}
+__device__ void cluster_barrier() { asm volatile("barrier.cluster.arrive.relaxed.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::: "memory"); }
 
-// The same in two halves, with other work between them. All threads arrive; those that access the other block's shared memory wait.
-__device__ void cluster_arrive() { asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory"); }
-__device__ void cluster_wait() { asm volatile("barrier.cluster.wait.acquire;" ::: "memory"); }
+// The same in two halves. All threads arrive; those that access another block's shared memory wait. A single block synchronizes at once.
+template <int BLOCKS> __device__ void cluster_arrive()
+{
+    if (BLOCKS > 1) asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
+    else __syncthreads();
+}
+template <int BLOCKS> __device__ void cluster_wait() { if (BLOCKS > 1) asm volatile("barrier.cluster.wait.acquire;" ::: "memory"); }
 
 // Arrives at the mbarrier at the same address in the shared memory of the block with this rank.
 __device__ void mbarrier_arrive(unsigned long long* barrier, int rank)
@@ -184,8 +185,7 @@ __device__ void mbarrier_arrive(unsigned long long* barrier, int rank)
                  "mbarrier.arrive.shared::cluster.b64 _, [remote];}" :: "r"(address(barrier)), "r"(rank) : "memory");
 }
 
-// Copies a box to the same address in the shared memory of each block whose bit is set; its bytes count at the mbarrier
-// of each.
+// Copies a box to the same address in the shared memory of each block whose bit is set; its bytes count at the mbarrier of each.
 __device__ void tma_multicast(void* to, const TensorMap& map, int column, int row, unsigned long long* barrier, int blocks)
 {
     asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster "

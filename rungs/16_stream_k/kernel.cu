@@ -129,10 +129,10 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
     if (threadIdx.x == 32)
         for (const TensorMap* map : {&A, &B, &C})
             prefetch_map(*map);
-    if (CLUSTER > 1)
-        cluster_arrive();
-    else
-        __syncthreads();
+
+    // This block's barriers are initialized. Before a thread arrives at those of the other block, or copies to them, it waits for that block;
+    // until then, it computes what to load or to multiply.
+    cluster_arrive<CLUSTER>();
 
     const int cluster = blockIdx.x / CLUSTER, rank = blockIdx.x % CLUSTER;
     Work work((M + BM * CLUSTER - 1) / (BM * CLUSTER) * ((N + BN - 1) / BN), K);
@@ -151,8 +151,8 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
             for (int panel = rank; panel < PANELS && tile.row < AHEAD * BM * CLUSTER; panel += CLUSTER)
                 tma_prefetch(B, tile.column + panel * PANEL, tile.row / (BM * CLUSTER) * BK);
             wait_for_previous_launch();                // it may have written A or B
-            if (CLUSTER > 1)
-                cluster_wait();                        // the other block has initialized its barriers
+            // The other block has initialized its barriers.
+            cluster_wait<CLUSTER>();
             for (int piece = 0; work.next(); ++piece) {
                 if (work.number != cluster) {          // the first is known; the host launches no more clusters than there are tiles
                     grid_barrier(arrivals, rank, work.number, work.whole, work.clusters);
@@ -177,8 +177,8 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
         return;
     }
 
-    if (CLUSTER > 1)
-        cluster_wait();
+    // The same, before a stage of that block is freed.
+    cluster_wait<CLUSTER>();
     if (CONSUMERS > 1)
         setmaxnreg_inc<CONSUMERS == 2 ? 232 : 160>();
     // The same in all lanes; the compiler then keeps descriptors in uniform registers, where wgmma needs them.

@@ -22,6 +22,7 @@
 //! | races and uninitialized reads | `shadow/` |
 //! | tiles moved by TMA | [`TensorMap`], `tensor_map.rs` |
 //! | shared memory and registers at an instruction | [`Snapshot`], `snapshot.rs` |
+//! | shared memory before each load, recorded and replayed | [`SharedRecording`], `shared_recording.rs` |
 //! | what warps executed, in order | [`WarpTrace`], `trace.rs` |
 //! | the factors of matrix products, and how early copies were issued | [`MatrixFactors`], [`CopyLead`], `observed.rs` |
 //! | the mistakes that were found | [`Finding`], `finding/` |
@@ -48,6 +49,7 @@ mod program;
 mod ptx;
 mod random;
 mod shadow;
+mod shared_recording;
 mod snapshot;
 pub mod tensor;
 mod tensor_map;
@@ -75,6 +77,7 @@ pub use lower::SHARED_BASE;
 pub use observed::{CopyLead, MatrixFactors};
 pub use program::{Callee, Instruction, Param, ParamKind, SourceLine};
 pub use ptx::{Ptx, PtxError};
+pub use shared_recording::SharedRecording;
 pub use snapshot::{
     Landed, Operand, OperandSnapshot, SharedSnapshot, Snapshot, SnapshotRequest, StepSnapshot,
 };

@@ -45,19 +45,6 @@ pub struct Host {
 /// Both bytes of a NaN.
 const NAN_BYTE: u8 = 0xff;
 
-/// Stale values: NaN, 0 and 1, as bits of f16.
-const STALE: [u16; 3] = [0xffff, 0, 0x3c00];
-
-/// A buffer of them. Which of them an element holds has nothing to do with rows and tiles: a linear congruential generator chooses.
-fn stale(elements: usize) -> Vec<u8> {
-    let mut state = 1u32;
-    let each = (0..elements).flat_map(|_| {
-        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        STALE[(state >> 16) as usize % STALE.len()].to_le_bytes()
-    });
-    each.collect()
-}
-
 /// A launch that can be repeated.
 pub(crate) struct RecordedLaunch {
     pub config: LaunchConfig,
@@ -170,7 +157,7 @@ impl Host {
     pub fn alloc(&mut self, name: &str, elements: usize) -> Result<Buffer> {
         let buffer = self.device.alloc(name, 2 * elements)?;
         match self.c_is_stale {
-            true => self.device.write(&buffer, &stale(elements))?,
+            true => self.device.write(&buffer, &problem::stale_values(elements))?,
             false => self.device.fill(&buffer, NAN_BYTE)?,
         }
         Ok(buffer)

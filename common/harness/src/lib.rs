@@ -33,7 +33,6 @@ pub mod files;
 mod host;
 mod kernel;
 mod other_sizes;
-mod recording;
 mod report;
 mod run;
 mod rung;

@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use emulator::{
-    Card, Finding, Instruction, LaunchReport, Limits, Options, Snapshot, SnapshotRequest,
+    Card, Finding, Instruction, LaunchReport, Limits, Options, SharedRecording, Snapshot,
+    SnapshotRequest,
 };
 use half::f16;
 
 use crate::predict::TracedSm;
-use crate::recording::Recording;
 use crate::{
     Error, Function, Host, Kernel, Prediction, Problem, Result, Rung, Settings, Size, Source,
     Target, TensorBox, Tile, Values, Verification, host, predict, transpose, verify,
@@ -281,7 +281,7 @@ impl Trial {
             self.host.borrow_mut().before_load(None);
             launched
         };
-        let recorded = Recording::default();
+        let recorded = SharedRecording::default();
         let first = launch(on, recorded.record())?;
         let again = launch(&TrialLaunch { seed, ..*on }, recorded.replay())?;
         Ok([first, again])

@@ -18,7 +18,7 @@ mod verify;
 
 pub use matrices::{Problem, TooLarge, from_bytes, hex, pad, random_matrix, splitmix64, to_bytes};
 pub use size::Size;
-pub use values::{DISTINCT, Values};
+pub use values::{DISTINCT, Values, stale_values};
 pub use verify::{Verification, Wrong, against_cublas, verify};
 
 /// What one block computes: `bm` x `bn` elements of C, `bk` of K at a time.

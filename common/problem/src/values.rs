@@ -35,6 +35,21 @@ const SPECIAL: [u16; 12] = [
 /// elements.
 const FIRST: u64 = 8192;
 
+/// What memory may hold before anything is written: NaN, 0 and 1, as bits of f16.
+const STALE: [u16; 3] = [0xffff, 0, 0x3c00];
+
+/// The bytes of a matrix of stale values. Which of them an element holds has nothing to do with rows and tiles: a linear congruential
+/// generator chooses.
+pub fn stale_values(elements: usize) -> Vec<u8> {
+    let mut state = 1u32;
+    let mut bytes = vec![0; 2 * elements];
+    for element in bytes.as_chunks_mut::<2>().0 {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        *element = STALE[(state >> 16) as usize % STALE.len()].to_le_bytes();
+    }
+    bytes
+}
+
 /// Replaces the elements inside `rows` x `columns` of a matrix with rows of `padded`; `first` elements of the problem
 /// precede it.
 pub fn fill(

@@ -71,7 +71,8 @@ fn every_patched_kernel_multiplies() {
         let path = path.to_str().expect("a path");
         for size in SIZES {
             let rung = root().join("rungs").join(&attempt.rung);
-            let output = run(&rung, &["--json", "--size", size, "--kernel", path]);
+            // `launch` does not predict the time, for which ptxas would have to compile it.
+            let output = run(&rung, &["launch", "--size", size, "--kernel", path]);
             let text =
                 String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
             let name = &attempt.name;

@@ -52,7 +52,10 @@ impl Answer {
             }
             let copy = folder.path().join("mine.cu");
             std::fs::write(&copy, kernel).map_err(|error| error.to_string())?;
-            arguments += &format!(" --kernel '{}'", copy.display());
+            // Without a prediction of the time, for which ptxas would have to compile the kernel, and of which no answer says anything.
+            let has_command = !(arguments.is_empty() || arguments.starts_with("--"));
+            let launch = if has_command { "" } else { "launch " };
+            arguments = format!("{launch}{arguments} --kernel '{}'", copy.display());
         }
         let command = format!("cargo run -p {} -- {arguments}", self.package);
         let command: CommandLine = command.parse().map_err(|error| format!("{error}"))?;

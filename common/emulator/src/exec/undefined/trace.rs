@@ -51,7 +51,7 @@ impl Warp {
         };
         let mut unclear = 0;
         if let (Some((p, _)), Some((&guard, _))) = (op.guard, flow.uses.split_last()) {
-            debug_assert_eq!(p, guard.index);
+            assert_eq!(p, guard.index, "a guard is the last register that is read");
             unclear = self.undefined.lanes(guard, mask);
             if !matches!(flow.flow, Flow::Moves | Flow::Computes) {
                 self.use_undefined(guard, mask, UndefinedUse::Condition, pc, cx);

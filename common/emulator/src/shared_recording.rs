@@ -2,11 +2,11 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use emulator::BeforeLoad;
+use crate::launch::BeforeLoad;
 
-/// A recording of a launch; clones share it.
+/// The words of shared memory before each load of a launch, by block. Clones refer to the same recording.
 #[derive(Clone, Default)]
-pub(crate) struct Recording(Arc<Mutex<BTreeMap<[u32; 3], Block>>>);
+pub struct SharedRecording(Arc<Mutex<BTreeMap<[u32; 3], Block>>>);
 
 /// The shared memory of one block.
 #[derive(Default)]
@@ -19,13 +19,13 @@ struct Block {
     replayed: usize,
 }
 
-impl Recording {
-    /// Records a launch.
+impl SharedRecording {
+    /// What records a launch, as [`Options::before_load`](crate::Options::before_load).
     pub fn record(&self) -> BeforeLoad {
         self.with(Block::record)
     }
 
-    /// Puts what was recorded into the shared memory of another launch, whose blocks load as often. Further loads see what is there.
+    /// What puts the recorded words into the shared memory of another launch, whose blocks load as often. Further loads see what is there.
     pub fn replay(&self) -> BeforeLoad {
         self.with(Block::replay)
     }
@@ -77,7 +77,7 @@ mod tests {
 
     #[test]
     fn another_launch_sees_what_was_recorded() {
-        let recording = Recording::default();
+        let recording = SharedRecording::default();
         let record = recording.record();
         for words in [[1, 0], [1, 2], [1, 2]] {
             record([0; 3], &mut words.clone());
