@@ -1,7 +1,9 @@
-//! A private Chromium: started with an empty profile, ended with the test.
-use std::path::Path;
+//! Chromium in incognito: nothing is kept from one test to the next. Tests that run at the same time share a process, since to start one takes
+//! longer than most of them.
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, Weak};
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use serde_json::json;
 
 use crate::connection::Connection;
@@ -11,8 +13,11 @@ use crate::process::Process;
 /// Names a browser that is not in PATH.
 pub const PATH: &str = "GEMM_CHROMIUM";
 
-/// Executable names, depending on who packaged it.
-pub const NAMES: [&str; 5] = [
+/// Executable names, depending on who packaged it. The first two have the same engine without the browser around it, and take half of the
+/// time (Debian's and Chrome's name for it).
+pub const NAMES: [&str; 7] = [
+    "chromium-headless-shell",
+    "chrome-headless-shell",
     "chromium",
     "chromium-browser",
     "google-chrome",
@@ -37,18 +42,25 @@ const FLAGS: [&str; 12] = [
     "--mute-audio",
 ];
 
-/// A running browser.
-pub struct Chromium {
-    connection: Connection,
+/// A process with an empty profile, which ends with the last test that uses it.
+struct Running {
+    path: PathBuf,
+    address: String,
     _process: Process,
 }
 
-impl Chromium {
-    /// Starts the browser and connects to it.
-    ///
-    /// # Errors
-    /// If it does not start; the error contains its output.
-    pub fn start(path: &Path) -> Result<Self> {
+static RUNNING: Mutex<Weak<Running>> = Mutex::new(Weak::new());
+
+impl Running {
+    /// The process that runs, or a new one.
+    fn of(path: &Path) -> Result<Arc<Self>> {
+        // A test that failed to start one leaves none.
+        let mut running = RUNNING
+            .lock()
+            .unwrap_or_else(|poisoned| poisoned.into_inner());
+        if let Some(shared) = running.upgrade().filter(|shared| shared.path == path) {
+            return Ok(shared);
+        }
         let (process, address) =
             Process::start(path, "DevTools listening on ", |command, profile| {
                 command
@@ -56,9 +68,37 @@ impl Chromium {
                     .arg(format!("--user-data-dir={}", profile.display()))
                     .arg("about:blank");
             })?;
-        Ok(Self {
-            connection: Connection::open(&address)?,
+        let started = Arc::new(Self {
+            path: path.to_path_buf(),
+            address,
             _process: process,
+        });
+        *running = Arc::downgrade(&started);
+        Ok(started)
+    }
+}
+
+/// A browser in incognito.
+pub struct Chromium {
+    connection: Connection,
+    context: String,
+    _running: Arc<Running>,
+}
+
+impl Chromium {
+    /// Starts the browser if it does not run yet, and connects to it.
+    ///
+    /// # Errors
+    /// If it does not start; the error contains its output.
+    pub fn start(path: &Path) -> Result<Self> {
+        let running = Running::of(path)?;
+        let mut connection = Connection::open(&running.address)?;
+        let context = connection.call(None, "Target.createBrowserContext", json!({}))?;
+        let context = context["browserContextId"].as_str().context("a context")?;
+        Ok(Self {
+            connection,
+            context: context.to_owned(),
+            _running: running,
         })
     }
 
@@ -78,6 +118,16 @@ impl Chromium {
     /// # Errors
     /// If the browser does not answer.
     pub fn page(&mut self) -> Result<Page<'_>> {
-        Page::new(&mut self.connection)
+        Page::new(&mut self.connection, &self.context)
+    }
+}
+
+impl Drop for Chromium {
+    fn drop(&mut self) {
+        // It closes its pages. The process may have ended already, which is fine.
+        let context = json!({ "browserContextId": self.context });
+        let _ = self
+            .connection
+            .call(None, "Target.disposeBrowserContext", context);
     }
 }

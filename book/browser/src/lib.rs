@@ -27,7 +27,7 @@ pub fn chromium_or_skip() -> anyhow::Result<Option<Chromium>> {
         return Chromium::start(&path).map(Some);
     }
     let missing = format!(
-        "no Chromium or Chrome was found: install one (on Debian: apt-get install chromium), or name it in {}",
+        "no Chromium or Chrome was found: install one (on Debian: apt-get install chromium-headless-shell), or name it in {}",
         chromium::PATH
     );
     let required = std::env::var(REQUIRE).is_ok_and(|value| value == "1");

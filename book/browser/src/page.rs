@@ -48,9 +48,11 @@ pub struct Page<'a> {
 }
 
 impl<'a> Page<'a> {
-    pub(crate) fn new(connection: &'a mut Connection) -> Result<Self> {
+    /// Opens a page in a window of its own, in this browser context.
+    pub(crate) fn new(connection: &'a mut Connection, context: &str) -> Result<Self> {
         let target =
-            connection.call(None, "Target.createTarget", json!({ "url": "about:blank" }))?;
+            json!({ "url": "about:blank", "browserContextId": context, "newWindow": true });
+        let target = connection.call(None, "Target.createTarget", target)?;
         let target = json!({ "targetId": target["targetId"], "flatten": true });
         let attached = connection.call(None, "Target.attachToTarget", target)?;
         let session = attached["sessionId"]
@@ -67,6 +69,11 @@ impl<'a> Page<'a> {
         for domain in ["Page", "Runtime", "Log", "Network"] {
             page.call(&format!("{domain}.enable"), json!({}))?;
         }
+        // Other windows may be in front.
+        page.call(
+            "Emulation.setFocusEmulationEnabled",
+            json!({ "enabled": true }),
+        )?;
         Ok(page)
     }
 

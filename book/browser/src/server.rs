@@ -35,28 +35,32 @@ impl Server {
     }
 }
 
+/// Answers all requests of a connection. What pages load may be cached, as by a real server: a page loads forty small files.
 fn answer(mut stream: TcpStream, folder: &Path) -> std::io::Result<()> {
     let mut lines = BufReader::new(stream.try_clone()?).lines();
-    let request = lines.next().transpose()?.unwrap_or_default();
-    // The rest of the request header is irrelevant, but must be read.
-    for line in lines {
-        if line?.is_empty() {
-            break;
+    while let Some(request) = lines.next().transpose()? {
+        // The rest of the request header is irrelevant, but must be read.
+        for line in lines.by_ref() {
+            if line?.is_empty() {
+                break;
+            }
         }
+        let path = request.split(' ').nth(1).unwrap_or_default();
+        let file = file(folder, path);
+        let (status, kind, body) =
+            match file.and_then(|file| Some((kind(&file), std::fs::read(file).ok()?))) {
+                Some((kind, body)) => ("200 OK", kind, body),
+                None => ("404 Not Found", "text/plain", Vec::new()),
+            };
+        let seconds = if kind.contains("html") { 0 } else { 3600 };
+        let header = format!(
+            "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {}\r\nCache-Control: max-age={seconds}\r\n\r\n",
+            body.len()
+        );
+        // One write, so that a small file is one packet.
+        stream.write_all(&[header.as_bytes(), &body].concat())?;
     }
-    let path = request.split(' ').nth(1).unwrap_or_default();
-    let file = file(folder, path);
-    let (status, kind, body) =
-        match file.and_then(|file| Some((kind(&file), std::fs::read(file).ok()?))) {
-            Some((kind, body)) => ("200 OK", kind, body),
-            None => ("404 Not Found", "text/plain", Vec::new()),
-        };
-    let length = body.len();
-    write!(
-        stream,
-        "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n"
-    )?;
-    stream.write_all(&body)
+    Ok(())
 }
 
 /// The file of a request's path; `None` outside the folder.

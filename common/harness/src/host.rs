@@ -157,7 +157,9 @@ impl Host {
     pub fn alloc(&mut self, name: &str, elements: usize) -> Result<Buffer> {
         let buffer = self.device.alloc(name, 2 * elements)?;
         match self.c_is_stale {
-            true => self.device.write(&buffer, &problem::stale_values(elements))?,
+            true => self
+                .device
+                .write(&buffer, &problem::stale_values(elements))?,
             false => self.device.fill(&buffer, NAN_BYTE)?,
         }
         Ok(buffer)
