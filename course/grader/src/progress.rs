@@ -1,4 +1,4 @@
-//! A student's progress: each assignment with its last grading, provided that the file has not changed since.
+//! A student's progress: each assignment with its last grading, provided that the file has not changed since, and with its best one.
 //!
 //! A grading is recorded under `target/course/`, with the hashes of the submission and the rubric and with the grader's
 //! version. So the list is shown without compiling anything, and a result for another file is not mistaken for one of
@@ -31,8 +31,23 @@ struct Record {
     file: PathBuf,
     points: f64,
     of: f64,
+    /// The most points that any version of the file had, from the same grader by the same rubric.
+    #[serde(default)]
+    best: f64,
     passed: bool,
     evidence: Evidence,
+}
+
+impl Record {
+    /// That of an assignment, if there is a readable one.
+    fn read(root: &Path, assignment: &Path) -> Option<Self> {
+        let text = fs::read_to_string(place(root, assignment)).ok()?;
+        serde_json::from_str(&text).ok()
+    }
+
+    fn has_rules_of(&self, other: &Evidence) -> bool {
+        self.evidence.grader == other.grader && self.evidence.rubric_sha256 == other.rubric_sha256
+    }
 }
 
 /// Records a grading for [`all`], unless it has a secret: then it is the teacher's.
@@ -40,10 +55,15 @@ struct Record {
 /// # Errors
 /// If it cannot be written.
 pub fn record(root: &Path, assignment: &Path, file: &Path, grade: &Grade) -> Result<()> {
+    let earlier = Record::read(root, assignment);
+    let earlier = earlier.filter(|earlier| earlier.has_rules_of(grade.evidence()));
     let record = Record {
         file: std::path::absolute(file)?,
         points: grade.points(),
         of: grade.items().iter().map(|item| item.of).sum(),
+        best: earlier
+            .map_or(0.0, |earlier| earlier.best)
+            .max(grade.points()),
         passed: grade.passed(),
         evidence: grade.evidence().clone(),
     };
@@ -66,10 +86,19 @@ pub enum Step {
     /// The file has changed, and was never graded.
     NotGraded,
     /// The file has changed since its last grading, or the grader or the rubric has; with the points of that grading
-    /// and whether it passed.
-    Changed { points: f64, passed: bool },
+    /// and whether it passed, and the best points.
+    Changed {
+        points: f64,
+        best: f64,
+        passed: bool,
+    },
     /// The file has been graded in its current state.
-    Graded { points: f64, of: f64, passed: bool },
+    Graded {
+        points: f64,
+        of: f64,
+        best: f64,
+        passed: bool,
+    },
 }
 
 /// An assignment and its state.
@@ -103,10 +132,8 @@ fn of(root: &Path, folder: &Path) -> Result<Assignment> {
     if rubric.bug.is_some() && !handed_in.exists() {
         handed_in = folder.join(BROKEN);
     }
-    let record = fs::read_to_string(place(root, folder)).ok();
-    // An unreadable record counts as none, and so does one whose file no longer exists.
-    let record = record.and_then(|text| serde_json::from_str::<Record>(&text).ok());
-    let record = record.filter(|record| record.file.is_file());
+    // A record whose file no longer exists counts as none.
+    let record = Record::read(root, folder).filter(|record| record.file.is_file());
     let own = !as_handed_out(root, folder, &handed_in)?;
     let (file, step) = match record {
         Some(record) if !own || record.file == std::path::absolute(&handed_in)? => {
@@ -127,7 +154,7 @@ fn of(root: &Path, folder: &Path) -> Result<Assignment> {
 
 /// The state that follows from a record.
 fn step(record: &Record, rubric: &Rubric) -> Step {
-    let (evidence, points) = (&record.evidence, record.points);
+    let (evidence, points, best) = (&record.evidence, record.points, record.best);
     let is_current = evidence.grader == VERSION
         && evidence.rubric_sha256 == rubric.hash
         && submission_hash(&record.file, rubric.task.is_kernel())
@@ -136,10 +163,12 @@ fn step(record: &Record, rubric: &Rubric) -> Step {
         true => Step::Graded {
             points,
             of: record.of,
+            best,
             passed: record.passed,
         },
         false => Step::Changed {
             points,
+            best,
             passed: record.passed,
         },
     }
@@ -187,17 +216,24 @@ impl Assignment {
             Step::Graded {
                 points: got,
                 of,
+                best,
                 passed,
             } => {
                 let words = if *passed { "passed" } else { "not passed" };
-                format!("{words}, {} of {} points", points(*got), points(*of))
+                let best = at_best(*got, *best);
+                format!("{words}, {} of {} points{best}", points(*got), points(*of))
             }
             Step::Changed {
                 points: got,
+                best,
                 passed,
             } => {
                 let words = if *passed { ", which passed" } else { "" };
-                format!("to be graded again; it had {} points{words}", points(*got))
+                let best = at_best(*got, *best);
+                format!(
+                    "to be graded again; it had {} points{words}{best}",
+                    points(*got)
+                )
             }
         }
     }
@@ -216,6 +252,14 @@ impl Assignment {
             format!("cp {file} {mine}"),
             format!("cargo ladder grade --watch {folder} {mine}"),
         ]
+    }
+}
+
+/// The best points, if the last grading had fewer.
+fn at_best(last: f64, best: f64) -> String {
+    match best > last + 1e-6 {
+        true => format!("; an earlier version had {}", points(best)),
+        false => String::new(),
     }
 }
 

@@ -98,7 +98,7 @@ fn a_grading_counts_as_long_as_the_file_is_the_same() {
     workspace.says(&["course", "--grade"]);
     assert_eq!(
         workspace.state(),
-        "> 00: predict  not passed, 0 of 100 points"
+        "> 00: predict  not passed, 0 of 100 points; an earlier version had 100"
     );
     fs::remove_file(workspace.at("my_answers.toml")).expect("a file");
     assert_eq!(workspace.state(), "> 00: predict  not begun");

@@ -147,10 +147,10 @@ impl<'a> LaunchResults<'a> {
         Ok(repeated.unwrap_or(on_nan))
     }
 
-    /// Whether a launch of many tiles executes instructions that no launch with the same tile has executed under the sanitizer, or
-    /// barriers, waits or fences at another rate. If no large launch with this tile was done, there is nothing to compare with, so the answer is no. A launch that is graded alone is
-    /// always repeated, since it is to be explained.
-    fn does_more(&self, launch: &PlannedLaunch, many: &Launched) -> bool {
+    /// Whether a launch of many tiles executes instructions that no smaller launch with the same tile has executed, or barriers, waits or
+    /// fences at another rate. If no large launch with this tile was done, there is nothing to compare with, so the answer is no. It is yes
+    /// for a launch that is graded alone, since that is to be explained.
+    pub fn does_more(&self, launch: &PlannedLaunch, many: &Launched) -> bool {
         let same = |(other, _): &&(&PlannedLaunch, Launched)| {
             other.tile == launch.tile && !matches!(other.class, Class::Many(_))
         };

@@ -3,7 +3,7 @@
 //!
 //! Each launch is repeated on other matrices, with what shared memory held before each load in the first launch. If all values that
 //! count are loaded from there, both results have the same bits. A kernel that notices executes other instructions.
-use harness::thousands;
+use harness::{Launched, thousands};
 
 use super::budget::Budget;
 use super::launches::LaunchResults;
@@ -14,19 +14,23 @@ use super::rubric::AssignmentKind;
 const AGAIN: &str =
     "launched again on other matrices, with the same words in shared memory at each load,";
 
-/// What is said if shared memory is the lesson and a value that counts was not loaded from there, and the launch. Launches of many
-/// tiles or many steps are not repeated, which would take longer than all others together.
+/// What is said if shared memory is the lesson and a value that counts was not loaded from there, and the launch. Products of many tiles
+/// are repeated only if they execute other instructions than smaller ones, and products of many steps never: these launches would take
+/// longer than all others together.
 pub fn missed<'a>(budget: &Budget, all: &LaunchResults<'a>) -> Option<(&'a PlannedLaunch, String)> {
     budget.at_least.filter(|_| budget.of.is_shared())?;
-    let launches = all.done.iter().map(|(launch, _)| *launch);
-    let is_it = |launch: &&PlannedLaunch| {
-        matches!(
-            launch.class,
-            Class::Public | Class::EveryTile | Class::Large
-        )
+    let is_it = |launch: &PlannedLaunch, one: &Launched| match launch.class {
+        Class::Public | Class::EveryTile | Class::Large => true,
+        Class::Many(_) => {
+            all.rubric.task == AssignmentKind::Transpose || all.does_more(launch, one)
+        }
+        _ => false,
     };
-    let mut repeated = launches.filter(is_it);
-    repeated.find_map(|launch| Some((launch, describe(all, launch)?)))
+    let mut launches = all.done.iter();
+    launches.find_map(|(launch, one)| {
+        let why = is_it(launch, one).then(|| describe(all, launch));
+        Some((*launch, why.flatten()?))
+    })
 }
 
 /// What is wrong, if anything is.
