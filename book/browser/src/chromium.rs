@@ -1,5 +1,5 @@
-//! Chromium in incognito: nothing is kept from one test to the next. Tests that run at the same time share a process, since to start one takes
-//! longer than most of them.
+//! Chromium. Each test has a browser context of its own, as an incognito window has: nothing is kept from one test to the next. Tests that run
+//! at the same time share the process, since starting one is slow.
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, Weak};
 
@@ -13,8 +13,8 @@ use crate::process::Process;
 /// Names a browser that is not in PATH.
 pub const PATH: &str = "GEMM_CHROMIUM";
 
-/// Executable names, depending on who packaged it. The first two have the same engine without the browser around it, and take half of the
-/// time (Debian's and Chrome's name for it).
+/// Executable names, depending on who packaged it. The first two, Debian's and Chrome's headless shell, have the same
+/// engine without the browser around it, so they are faster.
 pub const NAMES: [&str; 7] = [
     "chromium-headless-shell",
     "chrome-headless-shell",
@@ -78,7 +78,7 @@ impl Running {
     }
 }
 
-/// A browser in incognito.
+/// A browser context: an incognito window's cookies, storage and cache.
 pub struct Chromium {
     connection: Connection,
     context: String,

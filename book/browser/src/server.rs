@@ -35,7 +35,7 @@ impl Server {
     }
 }
 
-/// Answers all requests of a connection. What pages load may be cached, as by a real server: a page loads forty small files.
+/// Answers all requests of a connection. What pages load may be cached, as from a real server: a page loads many small files.
 fn answer(mut stream: TcpStream, folder: &Path) -> std::io::Result<()> {
     let mut lines = BufReader::new(stream.try_clone()?).lines();
     while let Some(request) = lines.next().transpose()? {

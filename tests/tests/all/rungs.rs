@@ -5,11 +5,6 @@ use serde_json::Value;
 
 const SIZES: &[&str] = &["1", "17x33x65", "128", "200x136x72", "1x300x500", "300x1x7"];
 
-/// What a rung's launch does; it does not predict the time, which takes longer than small launches.
-fn launched(rung: &std::path::Path, options: &[&str]) -> Value {
-    json(rung, &[&["launch"], options].concat())
-}
-
 fn json(rung: &std::path::Path, arguments: &[&str]) -> Value {
     let output = run(rung, &[&["--json"], arguments].concat());
     assert!(
@@ -22,7 +17,7 @@ fn json(rung: &std::path::Path, arguments: &[&str]) -> Value {
 
 /// The arguments that select each of the rung's kernels.
 fn choices(rung: &std::path::Path) -> Vec<Vec<String>> {
-    let object = launched(rung, &["--size", "1"]);
+    let object = json(rung, &["--size", "1"]);
     let kernels = object["kernels"].as_array().expect("a list").iter();
     let flags = kernels.map(|kernel| {
         let flag = |key: &str| Some([format!("--{key}"), kernel[key].as_str()?.to_owned()]);
@@ -44,7 +39,7 @@ fn verified_at_every_size() {
         {
             let mut arguments: Vec<&str> = choice.iter().map(String::as_str).collect();
             arguments.extend(["--size", size]);
-            let object = launched(&rung, &arguments);
+            let object = json(&rung, &arguments);
             assert_eq!(object["verify"]["ok"], true, "{rung:?} {arguments:?}");
             assert_eq!(
                 object["verify"]["first_wrong"].as_array().map(Vec::len),
@@ -61,10 +56,7 @@ fn verified_beyond_a_grid_barrier() {
     for rung in rungs() {
         let name = rung.file_name().and_then(|name| name.to_str());
         if name >= Some("13") {
-            assert_eq!(
-                launched(&rung, &["--size", "6912x5632x16"])["tile"],
-                "128x256"
-            );
+            assert_eq!(json(&rung, &["--size", "6912x5632x16"])["tile"], "128x256");
         }
     }
 }
@@ -118,9 +110,9 @@ fn sound(rung: &std::path::Path, kernel: &[String], size: &str, runs: &str) {
 #[test]
 fn the_same_bits_and_counters_in_every_order_of_warps() {
     for rung in rungs() {
-        let first = launched(&rung, &["--size", "200x136x72"]);
+        let first = json(&rung, &["--size", "200x136x72"]);
         for schedule in 1..=10 {
-            let other = launched(
+            let other = json(
                 &rung,
                 &["--size", "200x136x72", "--schedule", &schedule.to_string()],
             );
@@ -139,7 +131,7 @@ fn the_same_bits_and_counters_in_every_order_of_warps() {
 #[test]
 fn another_seed_is_another_problem() {
     for rung in rungs() {
-        let [a, b] = ["0", "1"].map(|seed| launched(&rung, &["--size", "64", "--seed", seed]));
+        let [a, b] = ["0", "1"].map(|seed| json(&rung, &["--size", "64", "--seed", seed]));
         assert_ne!(a["c_sha256"], b["c_sha256"]);
     }
 }
@@ -208,7 +200,7 @@ fn each_rung_moves_its_counter() {
     );
     for later in rungs().iter().skip(5) {
         assert_eq!(
-            worst(&launched(later, &["--size", "256"])["counters"]),
+            worst(&json(later, &["--size", "256"])["counters"]),
             1.0,
             "{later:?}"
         );
@@ -296,7 +288,7 @@ fn tensor_cores_give_the_same_bits_however_they_are_fed() {
         for choice in choices(rung) {
             let mut arguments: Vec<&str> = choice.iter().map(String::as_str).collect();
             arguments.extend(["--size", "200x136x72"]);
-            seen.push((rung.clone(), launched(rung, &arguments)["c_sha256"].clone()));
+            seen.push((rung.clone(), json(rung, &arguments)["c_sha256"].clone()));
         }
     }
     let (cuda_cores, tensor_cores): (Vec<_>, Vec<_>) = seen
