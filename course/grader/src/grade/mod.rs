@@ -98,8 +98,9 @@ use crate::submission::{self, DIAGNOSIS, PREDICTIONS, read};
 /// The anchor for mistakes that have no entry on the book's page of mistakes.
 const NO_MISTAKE: &str = "none-of-these";
 
-/// Raised whenever the same kernel might get other points, or other sizes.
-pub(crate) const VERSION: &str = "21";
+/// The version of the rules, part of every grade: raised whenever the same kernel might get other points, or other
+/// sizes.
+pub const VERSION: &str = "21";
 
 /// What a child process has to grade; it prints a `results.json`.
 #[derive(Clone, Debug)]

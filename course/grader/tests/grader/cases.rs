@@ -1,7 +1,7 @@
 //! What a grade says of single kernels. They are compiled here, so NVRTC is needed.
 use std::path::Path;
 
-use grader::grade::Grade;
+use grader::grade::{Grade, VERSION};
 
 use crate::grading::{SECRET, assignments, graded, grader, solution, swizzle};
 use crate::mutations::{Mutation, Mutations};
@@ -31,7 +31,7 @@ fn a_grade_is_the_same_again_and_names_what_it_rests_on() {
     );
     assert_eq!(extra["rubric_sha256"].as_str().map(str::len), Some(64));
     assert_eq!(extra["submission_sha256"].as_str().map(str::len), Some(64));
-    assert_eq!(extra["grader"], "20");
+    assert_eq!(extra["grader"], VERSION);
     let tests = results["tests"].as_array().expect("tests");
     let sum: f64 = tests.iter().filter_map(|test| test["score"].as_f64()).sum();
     assert!((sum - 79.0).abs() < 1e-9);
