@@ -4,5 +4,4 @@ mod book;
 mod claims;
 mod common;
 mod directives;
-mod spelling;
 mod words;

@@ -136,19 +136,13 @@ fn commit() -> Option<String> {
         return Some(commit);
     }
     let sources = std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| ".".into());
-    let git = |arguments: &[&str]| {
-        let output = Command::new("git")
-            .arg("-C")
-            .arg(Path::new(&sources))
-            .args(arguments)
-            .output()
-            .ok()?;
-        output
-            .status
-            .success()
-            .then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
-    };
-    let hash = git(&["rev-parse", "--short", "HEAD"])?;
-    let clean = git(&["status", "--porcelain", "--untracked-files=no"])?.is_empty();
-    Some(if clean { hash } else { hash + "-dirty" })
+    let output = Command::new("git")
+        .arg("-C")
+        .arg(Path::new(&sources))
+        // Tags are left out: a description by one would not tell which commit it is.
+        .args(["describe", "--always", "--dirty", "--exclude=*"])
+        .output()
+        .ok()?;
+    let said = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+    output.status.success().then_some(said)
 }
