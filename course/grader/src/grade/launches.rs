@@ -123,7 +123,7 @@ impl<'a> LaunchResults<'a> {
     }
 
     /// A launch of many tiles, on a C that holds stale values. Under the sanitizer it would take longer than all other launches together,
-    /// so it is repeated there only if it executes instructions that smaller launches do not execute, or barriers, waits or fences at
+    /// so it is repeated there only if it executes instructions that smaller launches do not execute, or products, accesses or barriers at
     /// another rate, or if its result is wrong. For a wrong result, the launch on NaN counts, which shows what is not written.
     fn launch_many(&mut self, launch: &'a PlannedLaunch) -> harness::Result<Launched> {
         let trial = self.trial(launch);
@@ -147,8 +147,8 @@ impl<'a> LaunchResults<'a> {
         Ok(repeated.unwrap_or(on_nan))
     }
 
-    /// Whether a launch of many tiles executes instructions that no smaller launch with the same tile has executed, or barriers, waits or
-    /// fences at another rate. If no large launch with this tile was done, there is nothing to compare with, so the answer is no. It is yes
+    /// Whether a launch of many tiles executes instructions that no smaller launch with the same tile has executed, or products, accesses or
+    /// barriers at another rate. If no large launch with this tile was done, there is nothing to compare with, so the answer is no. It is yes
     /// for a launch that is graded alone, since that is to be explained.
     pub fn does_more(&self, launch: &PlannedLaunch, many: &Launched) -> bool {
         let same = |(other, _): &&(&PlannedLaunch, Launched)| {

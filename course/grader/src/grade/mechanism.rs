@@ -1,7 +1,7 @@
 //! Whether C is right for the right reason: memory traffic, tensor-core products, bytes of shared memory.
 use std::collections::BTreeMap;
 
-use emulator::{AccessPattern, Counters, Instruction, InstructionKind};
+use emulator::{AccessPattern, Counters, Instruction, InstructionKind, Transfer};
 use harness::{Launched, lines, thousands};
 
 use super::budget::{Budget, Effect, Per};
@@ -22,6 +22,8 @@ const ELEMENT: u64 = 2;
 const SECTOR: u64 = 32;
 const WAVEFRONT: u64 = 128;
 
+const LANES: u64 = 32;
+
 /// Row lengths that are a multiple of this many elements start every row at a sector boundary.
 const ROW: u32 = (SECTOR / ELEMENT) as u32;
 
@@ -36,7 +38,12 @@ pub fn judge<'a>(all: &LaunchResults<'a>) -> Judged<'a> {
     let (conflicts, others): (Vec<_>, Vec<_>) = measures.partition(is_conflicts);
     let mut has_conflicts = false;
     for measure in conflicts.into_iter().chain(others) {
-        if has_conflicts && matches!(measure.what, What::SharedTraffic | What::OperandTraffic) {
+        if has_conflicts
+            && matches!(
+                measure.what,
+                What::SharedTraffic | What::OperandTraffic | What::OperandTrafficByHand
+            )
+        {
             // The reason has been reported.
             judged.has_complained();
         }
@@ -48,7 +55,9 @@ pub fn judge<'a>(all: &LaunchResults<'a>) -> Judged<'a> {
             What::GlobalLoads | What::GlobalStores | What::SharedTraffic => {
                 traffic(measure, all, &mut judged);
             }
-            What::OperandTraffic => operand_traffic(measure, all, &mut judged),
+            What::OperandTraffic | What::OperandTrafficByHand => {
+                operand_traffic(measure, all, &mut judged);
+            }
             What::TensorProducts => tensor_products(measure, all, &mut judged),
             What::CopiesAhead => pipeline::copies_ahead(measure, all, &mut judged),
             What::BlockBarriers => pipeline::block_barriers(measure, all, &mut judged),
@@ -274,7 +283,10 @@ fn by_measure<'a>(
     let credit = measure.credit(number);
     if credit < 1.0 && !launch.closed && !judged.has_complained() {
         let mistake = match measure.what {
-            What::SharedWavefronts | What::SharedTraffic | What::OperandTraffic => "shared-traffic",
+            What::SharedWavefronts
+            | What::SharedTraffic
+            | What::OperandTraffic
+            | What::OperandTrafficByHand => "shared-traffic",
             _ => "uncoalesced",
         };
         let one = all.done.iter().find(|(other, _)| *other == launch);
@@ -405,21 +417,36 @@ fn at_line(measure: &Measure, is_global: bool, line: u32, cost: LineCost) -> Com
     }
 }
 
-/// The line whose loads take the most wavefronts.
+/// The line whose loads take the most wavefronts beyond those that the same bytes would fill if all lanes loaded at once; if there is
+/// none, the line with the most wavefronts.
 fn most_wavefronts(all: &LaunchResults, launch: &PlannedLaunch, one: &Launched) -> Option<String> {
     let source = all.trial(launch).source();
     let instructions = all.trial(launch).instructions();
     let mut lines = BTreeMap::new();
     for (of, counters) in instructions.iter().zip(&one.run.counters) {
-        if of.kind.is_load() && counters.shared.wavefronts > 0 {
-            let line = lines.entry(quote::innermost(source, of)).or_insert((0, of));
-            line.0 += counters.shared.wavefronts;
+        let wavefronts = counters.shared.wavefronts;
+        if of.kind.is_load() && wavefronts > 0 {
+            let line = lines
+                .entry(quote::innermost(source, of))
+                .or_insert((0, 0, of));
+            line.0 += wavefronts.saturating_sub(counters.bytes.div_ceil(filled(of)));
+            line.1 += wavefronts;
         }
     }
-    let (_, most) = lines
+    let (.., most) = lines
         .into_values()
-        .max_by_key(|(wavefronts, _)| *wavefronts)?;
+        .max_by_key(|(too_many, wavefronts, _)| (*too_many, *wavefronts))?;
     Some(budget::at(all, launch, most))
+}
+
+/// Bytes of a wavefront that a load by a whole warp fills, if it loads 16 bits per lane or more.
+fn filled(load: &Instruction) -> u64 {
+    match load.kind {
+        InstructionKind::Load(Transfer {
+            bytes, elements, ..
+        }) => (LANES * u64::from(bytes * elements)).clamp(LANES * ELEMENT, WAVEFRONT),
+        _ => WAVEFRONT,
+    }
 }
 
 /// Wavefronts of shared loads, relative to those that hold the multiplied elements and C's tiles. The elements that a step
@@ -454,10 +481,19 @@ fn operand_traffic<'a>(measure: &Measure, all: &LaunchResults<'a>, judged: &mut 
         let needed =
             rows * columns * steps * of_a_step + staged.min(result + all.bytes_of_sums(launch));
         let loads = counted.filter(|(of, _)| of.kind.is_load());
-        let wavefronts: u64 = loads.map(|(_, counters)| counters.shared.wavefronts).sum();
-        let times = (wavefronts * WAVEFRONT) as f64 / needed.max(1) as f64;
+        let by_hand = measure.what == What::OperandTrafficByHand;
+        let bytes = loads.map(|(of, counters)| {
+            let of_each = if by_hand { filled(of) } else { WAVEFRONT };
+            counters.shared.wavefronts * of_each
+        });
+        let times = bytes.sum::<u64>() as f64 / needed.max(1) as f64;
         let words = format!(
-            "loads from shared memory take {times:.2} times the wavefronts that the multiplied elements fill"
+            "loads from shared memory take {times:.2} times the wavefronts that the multiplied elements fill{}",
+            if by_hand {
+                ", if loads of 16 bits per lane count half"
+            } else {
+                ""
+            }
         );
         let before = judged.complaints.len();
         judged.measured(measure, all, launch, (times, words), "shared-traffic");

@@ -204,6 +204,8 @@ pub enum What {
     /// Wavefronts of shared loads relative to those that hold what tensor cores multiply, once per warp and step, plus
     /// the tile of C.
     OperandTraffic,
+    /// The same, but loads of 16 bits per lane, which fill half a wavefront, count half.
+    OperandTrafficByHand,
     /// The fraction of the problem's products that tensor cores compute, derived from their operands.
     TensorProducts,
     /// How early copies are issued: the K steps that a warp multiplies between the issue of a tile's last copy and the
