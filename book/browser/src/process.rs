@@ -37,6 +37,8 @@ impl Process {
         let profile = tempfile::tempdir().context("cannot create the browser's profile")?;
         let mut command = Command::new(path);
         configure(&mut command, profile.path());
+        #[cfg(unix)]
+        std::os::unix::process::CommandExt::process_group(&mut command, 0);
         let child = command
             .stdin(Stdio::null())
             .stdout(Stdio::null())
@@ -72,8 +74,45 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
+        // What was started may be a script that starts the browser, as Debian's is, so all of its group ends.
+        #[cfg(unix)]
+        let _ = rustix::process::kill_process_group(
+            rustix::process::Pid::from_child(&self.child),
+            rustix::process::Signal::KILL,
+        );
         // It may have ended already, which is fine.
         let _ = self.child.kill();
         let _ = self.child.wait();
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt;
+
+    /// Debian's `chromium` is a script, which does not end the browser when it is killed itself.
+    #[test]
+    fn what_a_script_started_ends_with_it() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let script = folder.path().join("browser");
+        fs::write(
+            &script,
+            "#!/bin/sh\nsleep 600 &\necho \"at $!\" >&2\nwait\n",
+        )
+        .expect("a script");
+        fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).expect("may be executed");
+        let (process, started) = Process::start(&script, "at ", |_, _| {}).expect("it starts");
+        let state = || fs::read_to_string(format!("/proc/{started}/stat")).unwrap_or_default();
+        // Nobody may have waited for one that has ended.
+        let has_ended = || state().is_empty() || state().contains(") Z");
+        assert!(!has_ended(), "{}", state());
+        drop(process);
+        let ended = (0..100).any(|_| {
+            std::thread::sleep(std::time::Duration::from_millis(10));
+            has_ended()
+        });
+        assert!(ended, "{}", state());
     }
 }
