@@ -22,6 +22,7 @@ const ELEMENT: u64 = 2;
 const SECTOR: u64 = 32;
 const WAVEFRONT: u64 = 128;
 
+/// Of a warp.
 const LANES: u64 = 32;
 
 /// Row lengths that are a multiple of this many elements start every row at a sector boundary.
@@ -439,7 +440,7 @@ fn most_wavefronts(all: &LaunchResults, launch: &PlannedLaunch, one: &Launched) 
     Some(budget::at(all, launch, most))
 }
 
-/// Bytes of a wavefront that a load by a whole warp fills, if it loads 16 bits per lane or more.
+/// Bytes that a whole warp's load fills of a wavefront; as many for 8 bits per lane as for 16, so that narrower loads cost more.
 fn filled(load: &Instruction) -> u64 {
     match load.kind {
         InstructionKind::Load(Transfer {
