@@ -361,6 +361,11 @@ impl Writes {
         self.saved = self.saved.saturating_sub(bytes);
     }
 
+    /// Memory taken by the printed text, in bytes.
+    pub fn printed(&self) -> u64 {
+        self.printed
+    }
+
     /// Notes that `bytes` bytes were printed.
     pub fn print(&mut self, bytes: usize) {
         self.printed += (bytes + size_of::<Printed>()) as u64;

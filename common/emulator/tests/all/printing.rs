@@ -60,6 +60,19 @@ fn threads_print_in_their_order_and_count_arguments() {
 }
 
 #[test]
+fn a_thread_that_prints_forever_is_stopped() {
+    let forever = format!("setp.eq.u32 %p0, %tid, %tid;\nAGAIN:{PRINT}\nbra AGAIN;");
+    let outcome = body_with(&threads(32), DECLARATIONS, &forever);
+    let [finding] = &outcome.findings[..] else {
+        panic!("{:?}", outcome.findings);
+    };
+    let FindingKind::InvalidCall(reason) = &finding.kind else {
+        panic!("{:?}", finding.kind);
+    };
+    assert!(reason.starts_with("more than 64 MiB were printed"), "{reason}");
+}
+
+#[test]
 fn clusters_print_in_the_order_of_their_numbers() {
     let blocks = |rest: Setup| Setup {
         grid: [64, 1, 1],

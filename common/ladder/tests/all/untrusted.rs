@@ -113,7 +113,7 @@ fn hostile() -> Vec<(&'static str, String, &'static str)> {
                 "extern \"C\" int printf(const char*, ...);",
                 "for (;;) printf(\"on and on %d\", K);",
             ),
-            "bytes of memory",
+            "more than 64 MiB were printed",
         ),
         (
             "malloc",
