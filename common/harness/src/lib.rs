@@ -32,6 +32,7 @@ mod error;
 pub mod files;
 mod host;
 mod kernel;
+pub mod labels;
 mod other_sizes;
 mod report;
 mod run;

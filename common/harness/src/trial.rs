@@ -4,8 +4,7 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use emulator::{
-    Card, Finding, Instruction, LaunchReport, Limits, Options, SharedRecording, Snapshot,
-    SnapshotRequest,
+    Card, Finding, Instruction, LaunchReport, Limits, Options, SharedRecording, SnapshotRequest,
 };
 use half::f16;
 
@@ -175,20 +174,21 @@ impl Trial {
         &self.kernel.function
     }
 
-    /// The state of one of its blocks at an instruction, in a given launch.
+    /// A launch that keeps the state of one of its blocks at an instruction, in its `run.snapshot`.
     ///
     /// # Errors
     /// As for [`Self::launch`]; [`Error::Fault`] if a fault ended the launch.
-    pub fn snapshot(&self, on: &TrialLaunch, request: SnapshotRequest) -> Result<Snapshot> {
+    pub fn snapshot(&self, on: &TrialLaunch, request: SnapshotRequest) -> Result<Launched> {
         self.host.borrow_mut().keep_snapshot(Some(request));
         let done = self.launch(on);
         self.host.borrow_mut().keep_snapshot(None);
-        let run = done?.run;
-        match run.findings.iter().any(Finding::is_fatal) {
+        let done = done?;
+        let findings = &done.run.findings;
+        match findings.iter().any(Finding::is_fatal) {
             true => Err(Error::Fault(
-                run.findings.iter().map(ToString::to_string).collect(),
+                findings.iter().map(ToString::to_string).collect(),
             )),
-            false => Ok(run.snapshot),
+            false => Ok(done),
         }
     }
 

@@ -24,7 +24,7 @@ const FOLDER: &str = "target/course";
 /// In an exported course: the hashes of the files that students change.
 const HANDED_OUT: &str = ".github/handed_out.sha256";
 
-/// The last grading of an assignment.
+/// The last grading of the assignment's own file, or of another one.
 #[derive(Debug, Deserialize, Serialize)]
 struct Record {
     /// The graded file, as an absolute path.
@@ -40,8 +40,8 @@ struct Record {
 
 impl Record {
     /// That of an assignment, if there is a readable one.
-    fn read(root: &Path, assignment: &Path) -> Option<Self> {
-        let text = fs::read_to_string(place(root, assignment)).ok()?;
+    fn read(root: &Path, assignment: &Path, own: bool) -> Option<Self> {
+        let text = fs::read_to_string(place(root, assignment, own)).ok()?;
         serde_json::from_str(&text).ok()
     }
 
@@ -55,10 +55,12 @@ impl Record {
 /// # Errors
 /// If it cannot be written.
 pub fn record(root: &Path, assignment: &Path, file: &Path, grade: &Grade) -> Result<()> {
-    let earlier = Record::read(root, assignment);
+    let file = std::path::absolute(file)?;
+    let own = file.starts_with(std::path::absolute(assignment)?);
+    let earlier = Record::read(root, assignment, own);
     let earlier = earlier.filter(|earlier| earlier.has_rules_of(grade.evidence()));
     let record = Record {
-        file: std::path::absolute(file)?,
+        file,
         points: grade.points(),
         of: grade.items().iter().map(|item| item.of).sum(),
         best: earlier
@@ -67,15 +69,18 @@ pub fn record(root: &Path, assignment: &Path, file: &Path, grade: &Grade) -> Res
         passed: grade.passed(),
         evidence: grade.evidence().clone(),
     };
-    let path = place(root, assignment);
+    let path = place(root, assignment, own);
     let folder = root.join(FOLDER);
     fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
     let text = serde_json::to_string_pretty(&record)? + "\n";
     fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))
 }
 
-fn place(root: &Path, assignment: &Path) -> PathBuf {
-    root.join(FOLDER).join(name(assignment) + ".json")
+/// A file elsewhere, perhaps somebody else's, has a record of its own.
+fn place(root: &Path, assignment: &Path, own: bool) -> PathBuf {
+    let elsewhere = if own { "" } else { ".elsewhere" };
+    root.join(FOLDER)
+        .join(format!("{}{elsewhere}.json", name(assignment)))
 }
 
 /// The state of an assignment.
@@ -133,15 +138,21 @@ fn of(root: &Path, folder: &Path) -> Result<Assignment> {
         handed_in = folder.join(BROKEN);
     }
     // A record whose file no longer exists counts as none.
-    let record = Record::read(root, folder).filter(|record| record.file.is_file());
     let own = !as_handed_out(root, folder, &handed_in)?;
+    let in_place = Record::read(root, folder, true);
+    let record = match own {
+        true => in_place
+            .filter(|record| std::path::absolute(&handed_in).is_ok_and(|own| own == record.file)),
+        false => Record::read(root, folder, false).or(in_place),
+    };
+    let record = record.filter(|record| record.file.is_file());
     let (file, step) = match record {
-        Some(record) if !own || record.file == std::path::absolute(&handed_in)? => {
+        Some(record) => {
             let step = step(&record, &rubric);
             (record.file, step)
         }
-        _ if own => (handed_in, Step::NotGraded),
-        _ => (handed_in, Step::NotBegun),
+        None if own => (handed_in, Step::NotGraded),
+        None => (handed_in, Step::NotBegun),
     };
     Ok(Assignment {
         folder: folder.strip_prefix(root).unwrap_or(folder).to_owned(),

@@ -69,7 +69,10 @@ fn a_thread_that_prints_forever_is_stopped() {
     let FindingKind::InvalidCall(reason) = &finding.kind else {
         panic!("{:?}", finding.kind);
     };
-    assert!(reason.starts_with("more than 64 MiB were printed"), "{reason}");
+    assert!(
+        reason.starts_with("more than 64 MiB were printed"),
+        "{reason}"
+    );
 }
 
 #[test]

@@ -430,7 +430,7 @@ fn look_inside(arguments: &Arguments, chosen: Chosen) -> Result<String> {
     if !ended.is_empty() {
         return Err(harness::Error::Fault(ended).into());
     }
-    look.text(&program.source, function, &run.snapshot)
+    look.text(&program.source, function, &run.snapshot, None)
 }
 
 /// A launch without reports.

@@ -127,6 +127,13 @@ fn in_an_exported_course_files_are_changed_in_their_place() {
         workspace.state(),
         "x 00: predict  passed, 100 of 100 points"
     );
+    // A file elsewhere does not replace it.
+    workspace.write("other.toml", &ours(&file));
+    workspace.run(&["grade", FOLDER, "other.toml"]);
+    assert_eq!(
+        workspace.state(),
+        "x 00: predict  passed, 100 of 100 points"
+    );
     // Another rubric could give other points.
     let rubric = format!("{FOLDER}/rubric.toml");
     workspace.write(&rubric, &ours(&rubric).replace("pass = 80", "pass = 81"));

@@ -186,25 +186,44 @@ fn an_assignments_tiles_and_fragments() {
         .lines()
         .find(|line| line.starts_with("    1 |"))
         .expect("row 1");
-    let columns: Vec<&str> = row.split_whitespace().skip(2).collect();
-    // Lane 5 holds the elements 2 and 3 of row 1.
+    let chunks: Vec<&str> = row.split_whitespace().skip(2).collect();
+    assert_eq!(
+        chunks,
+        ["A[1][0-7]", "A[1][8-15]", "A[1][16-23]", "A[1][24-31]"]
+    );
+    let (text, _) = says(&[&launch[..], &tile, &["--as", "f16"]].concat());
+    assert!(!text.contains("A["), "{text}");
     let (text, _) = says(&[&launch[..], &["--show-registers", "--lane", "5"]].concat());
     let value = text
         .lines()
         .find(|line| line.contains("value[0]"))
         .expect("a register");
-    let pair: Vec<f64> = value
-        .split([' ', ','])
-        .filter_map(|word| word.parse().ok())
-        .collect();
-    for (number, shown) in pair.iter().zip(&columns[2..4]) {
-        let shown: f64 = shown.parse().expect("a number");
-        assert!(
-            (number - shown).abs() <= 1e-3 * number.abs(),
-            "{value}\n{row}"
-        );
+    assert!(value.contains(" A[1][2-3] "), "{value}");
+}
+
+/// A line of an inlined function, and the line that calls it: the same instructions.
+#[test]
+fn a_line_of_an_inlined_function_is_found() {
+    if !nvrtc() {
+        return;
     }
-    assert_eq!(pair.len(), 2, "{value}");
+    let kernel = "course/assignments/04_fragments/solution/kernel.cu";
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let source = std::fs::read_to_string(root.join(kernel)).expect("a solution");
+    let shown = |line: &str| {
+        let at = source.lines().position(|one| one.trim() == line);
+        let at = (at.expect(line) + 1).to_string();
+        let by_ldmatrix = ["--size", "64x64x32", "--define", "BY_LDMATRIX"];
+        let (text, code) =
+            says(&[&[kernel, "--show-registers", "--at", &at], &by_ldmatrix[..]].concat());
+        assert_eq!(code, Some(0), "{text}");
+        let loads = text.lines().filter(|line| line.contains("ldmatrix"));
+        loads.map(str::to_owned).collect::<Vec<_>>()
+    };
+    let inside = shown("ldmatrix_trans(b, &tile[lane * LDB]);");
+    let call = shown("load_b(regB[n], &Bs[k * LDB + warpCol + n * 8]);");
+    assert!(!inside.is_empty());
+    assert_eq!(inside, call);
 }
 
 /// In a kernel for TMA and `wgmma`: a struct's tiles, in rows of 64 bytes with their swizzle, and descriptors.

@@ -1,60 +1,7 @@
 //! Finds out what tensor cores multiplied: in a launch with distinct inputs each number identifies an element of A or
 //! B.
-use harness::{Launched, Problem};
-
-/// An element of A or of B, by row and column.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Element {
-    A(u32, u32),
-    B(u32, u32),
-}
-
-impl std::fmt::Display for Element {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let (name, row, column) = match self {
-            Self::A(row, column) => ('A', row, column),
-            Self::B(row, column) => ('B', row, column),
-        };
-        write!(f, "{name}[{row}][{column}]")
-    }
-}
-
-/// Maps each number of a problem to its element.
-pub struct Labels(Vec<Option<Element>>);
-
-impl Labels {
-    pub fn of(problem: &Problem) -> Self {
-        let size = problem.size;
-        let matrix = |columns: u32, padded: u32, bits: &[half::f16]| {
-            let rows = bits.chunks(padded.max(1) as usize).enumerate();
-            let all = rows.flat_map(|(row, elements)| {
-                let elements = elements.iter().take(columns as usize).enumerate();
-                elements.map(move |(column, value)| (value.to_bits(), row as u32, column as u32))
-            });
-            all.collect::<Vec<_>>()
-        };
-        let a = matrix(size.k, problem.padded.k, &problem.a);
-        let b = matrix(size.n, problem.padded.n, &problem.b);
-        let a = a.into_iter().map(|(bits, i, k)| (bits, Element::A(i, k)));
-        let b = b.into_iter().map(|(bits, k, j)| (bits, Element::B(k, j)));
-        let mut all = vec![None; 1 << 16];
-        for (bits, element) in a.chain(b) {
-            all[usize::from(bits)] = Some(element);
-        }
-        // Zero is padding.
-        all[0] = None;
-        Self(all)
-    }
-
-    /// Whether the problem has this element.
-    pub fn has(&self, element: Element) -> bool {
-        self.0.contains(&Some(element))
-    }
-
-    pub fn get(&self, bits: u16) -> Option<Element> {
-        self.0.get(usize::from(bits)).copied().flatten()
-    }
-}
+use harness::Launched;
+pub use harness::labels::{Element, Labels};
 
 /// The matrix products of a launch.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -64,6 +11,8 @@ pub struct Coverage {
     pub of: u64,
     /// Bytes of operands, counting each element of A and B once per warp and step that multiplies it.
     pub operand_bytes: u64,
+    /// Of these, bytes of elements of B.
+    pub b_bytes: u64,
     /// Sums of C's elements beyond one for each: those of warps that divide K among them, and add up what each has.
     pub more_sums: u64,
 }
@@ -120,7 +69,10 @@ pub fn coverage(launched: &Launched) -> Coverage {
     needed.dedup();
     sums.sort_unstable();
     sums.dedup();
+    let first_of_b = u64::from(m) * u64::from(k);
+    let of_b = |one: &&u64| *one & u64::from(u32::MAX) >= first_of_b;
     Coverage {
+        b_bytes: 2 * needed.iter().filter(of_b).count() as u64,
         products: seen.seen.iter().filter(|seen| **seen).count() as u64,
         of: seen.seen.len() as u64,
         operand_bytes: 2 * needed.len() as u64,

@@ -440,7 +440,7 @@ fn most_wavefronts(all: &LaunchResults, launch: &PlannedLaunch, one: &Launched) 
     Some(budget::at(all, launch, most))
 }
 
-/// Bytes that a whole warp's load fills of a wavefront; as many for 8 bits per lane as for 16, so that narrower loads cost more.
+/// Bytes of a wavefront that a whole warp's load fills; as many for 8 bits per lane as for 16, so that narrower loads cost more.
 fn filled(load: &Instruction) -> u64 {
     match load.kind {
         InstructionKind::Load(Transfer {
@@ -450,17 +450,18 @@ fn filled(load: &Instruction) -> u64 {
     }
 }
 
-/// Wavefronts of shared loads, relative to those that hold the multiplied elements and C's tiles. The elements that a step
-/// multiplies are known from launches whose inputs identify elements, and are the same in every launch with this tile.
+/// Wavefronts of shared loads, relative to those that hold the multiplied elements and C's tiles. By hand, elements of B
+/// need twice as many: the two of a register are in two rows. The elements that a step multiplies are known from launches whose
+/// inputs identify elements, and are the same in every launch with this tile.
 fn operand_traffic<'a>(measure: &Measure, all: &LaunchResults<'a>, judged: &mut Judged<'a>) {
     let right = all.done.iter().filter(|(_, one)| one.verification.ok());
     let telling = right.clone().filter(|(_, one)| !one.run.factors.is_empty());
+    let by_hand = measure.what == What::OperandTrafficByHand;
     let of_a_step = telling.map(|(launch, _)| {
         let steps: u64 = launch.tiles(all.rubric).iter().product();
-        (
-            launch.tile,
-            all.coverage(launch).operand_bytes / steps.max(1),
-        )
+        let needed = all.coverage(launch);
+        let again = if by_hand { needed.b_bytes } else { 0 };
+        (launch.tile, (needed.operand_bytes + again) / steps.max(1))
     });
     let of_a_step: BTreeMap<_, _> = of_a_step.collect();
     for (launch, one) in right {
@@ -482,18 +483,14 @@ fn operand_traffic<'a>(measure: &Measure, all: &LaunchResults<'a>, judged: &mut 
         let needed =
             rows * columns * steps * of_a_step + staged.min(result + all.bytes_of_sums(launch));
         let loads = counted.filter(|(of, _)| of.kind.is_load());
-        let by_hand = measure.what == What::OperandTrafficByHand;
-        let bytes = loads.map(|(of, counters)| {
-            let of_each = if by_hand { filled(of) } else { WAVEFRONT };
-            counters.shared.wavefronts * of_each
-        });
-        let times = bytes.sum::<u64>() as f64 / needed.max(1) as f64;
+        let wavefronts: u64 = loads.map(|(_, counters)| counters.shared.wavefronts).sum();
+        let times = (wavefronts * WAVEFRONT) as f64 / needed.max(1) as f64;
         let words = format!(
-            "loads from shared memory take {times:.2} times the wavefronts that the multiplied elements fill{}",
+            "loads from shared memory take {times:.2} times the wavefronts that the multiplied elements {}",
             if by_hand {
-                ", if loads of 16 bits per lane count half"
+                "need by hand: those of A fill them, those of B fill half"
             } else {
-                ""
+                "fill"
             }
         );
         let before = judged.complaints.len();

@@ -204,7 +204,7 @@ pub enum What {
     /// Wavefronts of shared loads relative to those that hold what tensor cores multiply, once per warp and step, plus
     /// the tile of C.
     OperandTraffic,
-    /// The same, but loads of 16 bits per lane, which fill half a wavefront, count half.
+    /// The same, but elements of B may take twice as many: by hand, the two of a register are loaded from two rows.
     OperandTrafficByHand,
     /// The fraction of the problem's products that tensor cores compute, derived from their operands.
     TensorProducts,

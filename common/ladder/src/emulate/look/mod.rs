@@ -15,7 +15,8 @@ use std::path::Path;
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use emulator::{Instruction, InstructionKind, Snapshot, SnapshotRequest};
-use harness::{Function, Nvrtc, Size, Source, Task, Trial, TrialLaunch, Values, lines};
+use harness::labels::Labels;
+use harness::{DISTINCT, Function, Nvrtc, Size, Source, Task, Trial, TrialLaunch, Values, lines};
 
 use super::element::Element;
 use super::launch::Launch;
@@ -50,7 +51,7 @@ pub struct Look {
     /// Bytes before the first element, for example for a second tile in the same array
     #[arg(long, value_name = "BYTES", requires = "show", default_value_t = 0)]
     pub offset: usize,
-    /// The element type: f16, bf16, f32, … [default: as declared; unsigned short is f16, and with --size a struct or bytes, too]
+    /// The element type: f16, bf16, f32, … [default: as declared; unsigned short is f16, and with --size a struct or bytes, too. With --size, elements of A and B are named instead]
     #[arg(long = "as", value_name = "TYPE", requires = "show", value_parser = element)]
     pub element: Option<Element>,
     /// The position in its row of 16-byte chunk `col` of row `row`, such as 'col ^ (row & 7)': elements are shown in
@@ -103,12 +104,12 @@ impl Look {
     ) -> Result<SnapshotRequest> {
         let line = self.at.context("--at names a line")?;
         let all: Vec<usize> = (0..instructions.len())
-            .filter(|&index| lines::line_of(source, &instructions[index]) == Some(line))
+            .filter(|&index| lines_of(source, &instructions[index]).any(|of| of == line))
             .collect();
         if all.is_empty() {
             let mut near: Vec<u32> = instructions
                 .iter()
-                .filter_map(|one| lines::line_of(source, one))
+                .flat_map(|one| lines_of(source, one))
                 .collect();
             near.sort_unstable_by_key(|other| (other.abs_diff(line), *other));
             near.dedup();
@@ -153,7 +154,7 @@ impl Look {
         })
     }
 
-    /// Formats what was kept.
+    /// Formats what was kept; `labels` tells which elements of A and B the numbers are.
     ///
     /// # Errors
     /// If the variable does not exist, or the line was not executed that often.
@@ -162,13 +163,14 @@ impl Look {
         source: &Source,
         function: &Function,
         snapshot: &Snapshot,
+        labels: Option<&Labels>,
     ) -> Result<String> {
         let mut text = String::new();
         if let Some(symbol) = &self.show {
-            text += &table::text(self, symbol, source, function, snapshot)?;
+            text += &table::text(self, symbol, source, function, snapshot, labels)?;
         }
         if self.show_registers {
-            text += &registers::text(self, function, snapshot)?;
+            text += &registers::text(self, function, snapshot, labels)?;
         }
         Ok(text)
     }
@@ -190,6 +192,20 @@ impl Look {
             self.moment()
         )
     }
+}
+
+/// The lines of the source that an instruction belongs to: in the kernel, and in the function that was inlined there.
+fn lines_of<'a>(
+    source: &'a Source,
+    instruction: &'a Instruction,
+) -> impl Iterator<Item = u32> + 'a {
+    let callee = instruction.callee.as_deref();
+    let inlined = callee.map(|callee| [&callee.line, &callee.call]);
+    let inlined = inlined.into_iter().flatten();
+    let all = inlined.chain(&instruction.inlined_from);
+    let own = all.filter(|line| *line.file == *source.name && line.line > 0);
+    let in_kernel = lines::line_of(source, instruction).filter(|line| *line > 0);
+    in_kernel.into_iter().chain(own.map(|line| line.line))
 }
 
 /// The names of some instructions, without duplicates.
@@ -230,6 +246,10 @@ pub fn at_size(
     };
     let (task, values) = match source.ptx.contains("transpose_launch") {
         true => (Task::Transpose, Values::Words),
+        // An element is recognized by its number, if there are enough numbers.
+        false if u64::from(size.m + size.n) * u64::from(size.k) <= DISTINCT => {
+            (Task::Gemm, Values::Distinct)
+        }
         false => (Task::Gemm, Values::Random),
     };
     let trial = Trial::new(source, task)?;
@@ -240,6 +260,8 @@ pub fn at_size(
         seed: 0,
         schedule: 0,
     };
-    let snapshot = trial.snapshot(&on, request)?;
-    look.text(trial.source(), trial.function(), &snapshot)
+    let done = trial.snapshot(&on, request)?;
+    let labels = (values == Values::Distinct).then(|| Labels::of(&done.problem));
+    let (source, function) = (trial.source(), trial.function());
+    look.text(source, function, &done.run.snapshot, labels.as_ref())
 }

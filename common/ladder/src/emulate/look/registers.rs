@@ -3,6 +3,7 @@ use anyhow::Result;
 use emulator::{Instruction, InstructionKind, Operand, OperandSnapshot, SharedVariable, Snapshot};
 use half::f16;
 use harness::Function;
+use harness::labels::{Element, Labels};
 use harness::table::table;
 use layout::descriptor::Descriptor;
 
@@ -18,7 +19,12 @@ pub fn has_operands(kind: &InstructionKind) -> bool {
         )
 }
 
-pub fn text(look: &Look, function: &Function, snapshot: &Snapshot) -> Result<String> {
+pub fn text(
+    look: &Look,
+    function: &Function,
+    snapshot: &Snapshot,
+    labels: Option<&Labels>,
+) -> Result<String> {
     let (instructions, variables) = (function.instructions(), function.shared_variables());
     let mut all: Vec<_> = snapshot.operands.iter().collect();
     all.retain(|one| one.warp == look.warp);
@@ -33,7 +39,8 @@ pub fn text(look: &Look, function: &Function, snapshot: &Snapshot) -> Result<Str
         look.moment()
     );
     for one in all {
-        out += &execution(one, &instructions[one.instruction], &variables, look.lane);
+        let known = (&*variables, labels);
+        out += &execution(one, &instructions[one.instruction], known, look.lane);
     }
     Ok(out)
 }
@@ -41,7 +48,7 @@ pub fn text(look: &Look, function: &Function, snapshot: &Snapshot) -> Result<Str
 fn execution(
     one: &OperandSnapshot,
     instruction: &Instruction,
-    variables: &[SharedVariable],
+    known: (&[SharedVariable], Option<&Labels>),
     lane: u32,
 ) -> String {
     let mut out = format!("\n{}\n", instruction.text.trim());
@@ -52,7 +59,7 @@ fn execution(
     let mut rows: Vec<_> = one
         .operands
         .iter()
-        .map(|of| row(of, &instruction.opcode, variables, lane))
+        .map(|of| row(of, &instruction.opcode, known, lane))
         .collect();
     for column in (0..HEADS.len()).rev() {
         if rows.iter().all(|row| row[column].is_empty()) {
@@ -68,7 +75,14 @@ fn execution(
     out
 }
 
-const HEADS: [&str; 5] = ["operand", "bits", "f16", "f32", "as integer or place"];
+const HEADS: [&str; 6] = [
+    "operand",
+    "bits",
+    "elements",
+    "f16",
+    "f32",
+    "as integer or place",
+];
 
 /// The type of an operand's bits.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -122,7 +136,12 @@ fn descriptor(bits: u64, variables: &[SharedVariable]) -> String {
     format!("{start}, leading {leading}, stride {stride}, {mode}")
 }
 
-fn row(operand: &Operand, opcode: &str, variables: &[SharedVariable], lane: u32) -> Vec<String> {
+fn row(
+    operand: &Operand,
+    opcode: &str,
+    (variables, labels): (&[SharedVariable], Option<&Labels>),
+    lane: u32,
+) -> Vec<String> {
     let bits = operand.lanes[lane as usize];
     let meaning = meaning(operand.role, opcode);
     let name = match meaning {
@@ -148,10 +167,17 @@ fn row(operand: &Operand, opcode: &str, variables: &[SharedVariable], lane: u32)
         let is_descriptor = opcode.starts_with("wgmma") && operand.bytes == 8;
         is_descriptor.then(|| descriptor(bits, variables))
     });
+    let elements = |count: u16| -> Option<String> {
+        let of = |i| labels?.get((bits >> (16 * i)) as u16);
+        let all: Option<Vec<_>> = (0..count).map(of).collect();
+        Some(Element::names(&all?))
+    };
+    let elements = is(Meaning::F16).then(|| elements(operand.bytes as u16 / 2));
     let is_f32 = is(Meaning::F32) && operand.bytes == 4;
     vec![
         name,
         format!("0x{bits:0digits$x}"),
+        elements.flatten().unwrap_or_default(),
         when(is(Meaning::F16), halves),
         when(is_f32, f32::from_bits(bits as u32).to_string()),
         when(is_integer, place.unwrap_or_else(|| bits.to_string())),

@@ -1,6 +1,10 @@
 //! Shows a variable in shared memory as a table.
+use std::ops::Range;
+
 use anyhow::{Result, anyhow, bail, ensure};
 use emulator::Snapshot;
+use half::f16;
+use harness::labels::{Element as Name, Labels};
 use harness::{Function, Source};
 use layout::expression::Expression;
 use layout::mapping::{Mapping, Shape};
@@ -10,6 +14,9 @@ use super::{Look, declaration};
 
 /// The most columns side by side; the rest of a row follows below.
 const SIDE_BY_SIDE: usize = 16;
+
+/// The most chunks, or elements of rows that are not whole chunks, side by side, if they are named.
+const NAMED_SIDE_BY_SIDE: usize = 8;
 
 /// The row length if nothing specifies it: all banks once.
 const BANKS: usize = 128;
@@ -46,6 +53,7 @@ pub fn text(
     source: &Source,
     function: &Function,
     snapshot: &Snapshot,
+    labels: Option<&Labels>,
 ) -> Result<String> {
     let all = function.shared_variables();
     let found = all.iter().find(|one| one.name == symbol);
@@ -122,8 +130,18 @@ pub fn text(
         element.name(),
         look.moment()
     );
-    for first in (0..columns).step_by(SIDE_BY_SIDE) {
-        out += &panel(&part, first..columns.min(first + SIDE_BY_SIDE));
+    let labels = labels.filter(|_| look.element.is_none() && (2..=4).contains(&width));
+    let chunk = match labels {
+        Some(_) if (columns * width).is_multiple_of(UNIT) => UNIT / width,
+        _ => 1,
+    };
+    let at_once = match labels {
+        Some(_) => NAMED_SIDE_BY_SIDE * chunk,
+        None => SIDE_BY_SIDE,
+    };
+    for first in (0..columns).step_by(at_once) {
+        let columns = first..columns.min(first + at_once);
+        out += &panel(&part, columns, chunk, labels);
     }
     Ok(out)
 }
@@ -161,9 +179,13 @@ fn mapping(look: &Look, rows: usize, row_bytes: usize) -> Result<Option<Mapping>
     Ok(Some(mapping))
 }
 
-/// A range of columns of all rows.
-fn panel(part: &Part, columns: std::ops::Range<usize>) -> String {
-    let cell = |row: usize, column: usize| element_at(part, row, column).map_or("?".into(), shown);
+/// A range of columns of all rows, with `chunk` of them in a cell.
+fn panel(part: &Part, columns: Range<usize>, chunk: usize, labels: Option<&Labels>) -> String {
+    let columns = columns.step_by(chunk);
+    let cell = |row: usize, column: usize| {
+        let values = (column..part.columns.min(column + chunk)).map(|at| element_at(part, row, at));
+        cell(values, labels)
+    };
     let cells: Vec<Vec<String>> = (0..part.rows)
         .map(|row| columns.clone().map(|column| cell(row, column)).collect())
         .collect();
@@ -187,6 +209,33 @@ fn panel(part: &Part, columns: std::ops::Range<usize>) -> String {
         out += &line(&row.to_string(), cells);
     }
     out
+}
+
+/// Some neighboring values: elements of A and B by their names, zeros together, others one by one.
+fn cell(values: impl Iterator<Item = Option<Value>>, labels: Option<&Labels>) -> String {
+    let label = |value: Option<Value>| match (labels, value) {
+        // Shared memory may hold f16 or the same number as f32.
+        (Some(labels), Some(Value::Float(number))) => labels.get(f16::from_f64(number).to_bits()),
+        _ => None,
+    };
+    let (mut parts, mut named): (Vec<String>, Vec<Name>) = Default::default();
+    for value in values {
+        if let Some(name) = label(value) {
+            named.push(name);
+            continue;
+        }
+        if !named.is_empty() {
+            parts.push(Name::names(&std::mem::take(&mut named)));
+        }
+        let text = value.map_or("?".into(), shown);
+        if text != "0" || parts.last().is_none_or(|last| last != "0") {
+            parts.push(text);
+        }
+    }
+    if !named.is_empty() {
+        parts.push(Name::names(&named));
+    }
+    parts.join(" ")
 }
 
 fn element_at(part: &Part, row: usize, column: usize) -> Option<Value> {
