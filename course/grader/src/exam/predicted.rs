@@ -61,17 +61,25 @@ pub fn counts(op: Op, bytes: u32, offsets: &[u32]) -> Vec<(Count, u64)> {
 /// Two lanes that conflict, without a number of wavefronts; none for global memory.
 pub fn meeting(op: Op, bytes: u32, offsets: &[u32]) -> Option<String> {
     let table = banks(op, bytes, offsets)?;
-    Some(
-        match table.phases().iter().find_map(Phase::first_conflict) {
-            Some((one, other, bank)) => {
-                let rows = if op == Op::Matrix { "the rows of " } else { "" };
-                format!(
-                    "{rows}lanes {one} and {other} are served together and access different words of bank {bank}"
-                )
-            }
-            None => "no two that are served together want different words of one bank".into(),
-        },
-    )
+    let phases = table.phases();
+    let mut text = match phases.iter().find_map(Phase::first_conflict) {
+        Some((one, other, bank)) => {
+            let rows = if op == Op::Matrix { "the rows of " } else { "" };
+            format!(
+                "{rows}lanes {one} and {other} are served together and access different words of bank {bank}"
+            )
+        }
+        None => "no two that are served together want different words of one bank".into(),
+    };
+    text += match (op, phases.len(), table.ideal() as usize) {
+        (Op::Matrix, _, 2..) => "; the matrices are served one after the other",
+        (Op::Matrix, ..) | (_, 1, _) => "",
+        (_, all, some) if some < all => {
+            "; groups of lanes are served one after the other, and one in which no lane takes part takes no wavefront"
+        }
+        _ => "; groups of lanes are served one after the other",
+    };
+    Some(text)
 }
 
 fn banks(op: Op, bytes: u32, offsets: &[u32]) -> Option<BankTable> {

@@ -12,6 +12,13 @@ pub const TOO_EARLY: (&str, &str) = (
     "the read comes before the write here: which barrier makes every reader wait until all threads have written?",
 );
 
+/// What is said of a copy into bytes that others still read.
+pub const OVERWRITES: (&str, &str) = (
+    "race-before-the-copy",
+    "C is right here, so no wait for this copy is missing: it overwrites what an earlier step has brought to the same place. Which barrier makes \
+     the threads that start it wait until all others have read that?",
+);
+
 /// What an instruction is, by a location of it.
 pub type KindOf<'a> = dyn Fn(&Location) -> Option<&'a InstructionKind> + 'a;
 
@@ -48,7 +55,7 @@ pub fn advice(finding: &Finding, kind_of: &KindOf) -> (&'static str, &'static st
         FindingKind::Uninitialized(_) => (
             "uninitialized",
             "which code should write these bytes: is it missing, too late, do writer and reader compute different addresses, or does it store two \
-             elements in one place and none here?",
+             elements in one place and none here? Or is this padding behind the end of a row, which nobody writes and nobody should read?",
         ),
         FindingKind::UndefinedRegister { .. } => (
             "uninitialized-variable",
@@ -232,7 +239,7 @@ fn race(
     match (first, second) {
         (Write, Write) => (
             "two-in-one-place",
-            "two threads write the same bytes: does the address formula map two elements to the same place?",
+            "two threads write the same bytes: does the address formula map two elements to the same place, or beyond the end of the array?",
         ),
         (AsyncWrite, AsyncWrite) => (
             "two-in-one-place",
@@ -241,7 +248,8 @@ fn race(
         ),
         (AsyncWrite, Write) | (Write, AsyncWrite) if of_one_line(conflict, location) => (
             "two-in-one-place",
-            "two copies write the same bytes: does the address formula map two chunks to the same place, and does each stay in its row?",
+            "two copies write the same bytes: does the address formula map two chunks to the same place, does each stay in its row, and is the array \
+             large enough for all rows?",
         ),
         (AsyncWrite, Write) | (Write, AsyncWrite) => (
             "cp-async-wait",
@@ -277,7 +285,7 @@ fn race(
         ),
         (Read | AsyncRead, Write) => (
             "race-before-the-copy",
-            "these bytes are overwritten while they may still be read: what delays the next copy until all threads have read them?",
+            "these bytes are overwritten while they may still be read: which barrier delays the line that writes them until all threads have read them?",
         ),
         _ => (
             "race-after-the-copy",

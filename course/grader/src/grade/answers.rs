@@ -6,7 +6,7 @@ use toml::{Table, Value};
 
 use super::predict::judged;
 use super::{Complaint, NO_MISTAKE, RubricItem};
-use crate::exam::access::Op;
+use crate::exam::access::{Count, Op};
 use crate::exam::{Question, sheet};
 use crate::submission;
 
@@ -135,15 +135,21 @@ fn item(question: &Question, answers: &Table, each: f64) -> (RubricItem, bool) {
     let given = answers.get(&question.key);
     let mut why = Vec::new();
     let (mut right, mut answered, mut wrong) = (0, false, false);
+    let mut miscounted = false;
     for (count, number) in question.answers() {
         let verdict = judged(given.and_then(|given| given.get(count)), number);
         right += u32::from(verdict.right);
         answered |= verdict.number;
-        wrong |= verdict.number && !verdict.right;
+        let is_wrong = verdict.number && !verdict.right;
+        wrong |= is_wrong;
+        miscounted |= is_wrong && count == Count::Conflicts.name();
         why.push(format!("{count}: {}", verdict.said));
     }
     // No explanation for a question that has not been answered.
     why.extend(answered.then(|| question.reason()));
+    let rule =
+        "conflicts are the wavefronts beyond one for each group of lanes that is served together";
+    why.extend(miscounted.then(|| rule.into()));
     let item = RubricItem {
         name: question.key.clone(),
         points: each * f64::from(right) / question.answers().count().max(1) as f64,

@@ -21,11 +21,14 @@ pub fn wrong(launched: &Launched, instructions: &[Instruction]) -> Option<Cause>
     }
     let is_box = |of: &Instruction| matches!(of.kind, InstructionKind::BulkCopy { tensor: true });
     let by_tma = instructions.iter().any(is_box);
+    let by_ldmatrix = instructions
+        .iter()
+        .any(|of| of.opcode.starts_with("ldmatrix"));
     let found = all.iter().find_map(|factors| {
         let instruction = instructions.get(factors.instruction)?;
         let by_wgmma = matches!(instruction.kind, InstructionKind::Wgmma(_));
-        let a = Operand::of(factors, &labels, 'A');
-        let b = Operand::of(factors, &labels, 'B');
+        let a = Operand::of(factors, &labels, 'A', by_ldmatrix);
+        let b = Operand::of(factors, &labels, 'B', by_ldmatrix);
         let empty = || a.empty_half().or_else(|| b.empty_half());
         let unknown = || {
             empty()
@@ -59,6 +62,8 @@ fn said_of_tma(cause: Cause) -> Cause {
 /// A decoded operand: `rows` of A, or of B.
 struct Operand {
     name: char,
+    /// Whether the kernel has an `ldmatrix`.
+    by_ldmatrix: bool,
     columns: usize,
     /// In row-major order.
     held: Vec<Option<Element>>,
@@ -66,13 +71,14 @@ struct Operand {
 }
 
 impl Operand {
-    fn of(factors: &MatrixFactors, labels: &Labels, name: char) -> Self {
+    fn of(factors: &MatrixFactors, labels: &Labels, name: char, by_ldmatrix: bool) -> Self {
         let (bits, columns) = match name {
             'A' => (&factors.a, factors.k as usize),
             _ => (&factors.b, factors.columns()),
         };
         Self {
             name,
+            by_ldmatrix,
             columns,
             held: bits.iter().map(|bits| labels.get(*bits)).collect(),
             bits: bits.clone(),
@@ -196,10 +202,14 @@ impl Operand {
 
     fn whose_address(&self, lane: usize, register: usize) -> String {
         let name = self.name.to_ascii_lowercase();
-        format!(
-            "loaded by hand: which row and which column does lane {lane} compute for {name}[{register}]? By ldmatrix: which lanes name \
-             the rows of the matrix that {name}[{register}] comes from, and is it to be transposed?"
-        )
+        match self.by_ldmatrix {
+            true => format!(
+                "which lanes name the rows of the matrix that {name}[{register}] comes from, and is it to be transposed?"
+            ),
+            false => format!(
+                "which row and which column does lane {lane} compute for {name}[{register}]?"
+            ),
+        }
     }
 
     /// Whether one half of every register is 0, the lower (0) or the upper one: an element was loaded, and not a pair.
@@ -305,7 +315,7 @@ fn first_of(all: &[MatrixFactors], of: &MatrixFactors, labels: &Labels) -> [Opti
         (one.block, one.warp, one.instruction) == (of.block, of.warp, of.instruction)
     };
     let first = all.iter().find(same).unwrap_or(of);
-    ['A', 'B'].map(|name| Operand::of(first, labels, name).first())
+    ['A', 'B'].map(|name| Operand::of(first, labels, name, false).first())
 }
 
 /// Row and column where an operand of A begins, and where one of B does.
@@ -324,7 +334,7 @@ fn turned_at_once(
         firsts.entry(one.block).or_insert(one);
     }
     let starts = |one: &MatrixFactors| {
-        let [a, b] = ['A', 'B'].map(|name| Operand::of(one, labels, name).first());
+        let [a, b] = ['A', 'B'].map(|name| Operand::of(one, labels, name, false).first());
         a.zip(b)
     };
     if firsts.get(&of.block).copied() != Some(of) {

@@ -11,7 +11,12 @@ pub struct Gap {
     bytes: u32,
     /// Distance between the addresses of the two lanes.
     apart: u64,
+    /// Whether the first of the two and all lanes before it access the same bytes.
+    alike: bool,
 }
+
+/// Bytes of a sector.
+const SECTOR: u32 = 32;
 
 /// The gap of the access with the highest ratio of sectors to the minimum. All are to global memory.
 pub fn worst<'a>(asked: impl Iterator<Item = &'a AccessPattern>) -> Option<Gap> {
@@ -36,6 +41,10 @@ fn of(asked: &AccessPattern) -> Option<Gap> {
             lanes: [lane - 1, lane],
             bytes: asked.bytes,
             apart,
+            alike: lane > 1
+                && asked.offsets[..lane]
+                    .iter()
+                    .all(|before| *before == Some(one)),
         })
     })
 }
@@ -43,6 +52,13 @@ fn of(asked: &AccessPattern) -> Option<Gap> {
 impl fmt::Display for Gap {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         let ([one, other], bytes, apart) = (self.lanes, self.bytes, self.apart);
+        if self.alike && apart >= SECTOR.into() {
+            return write!(
+                f,
+                "lanes 0 to {one} access the same {bytes} bytes of a sector; the other {} are left to later accesses, which touch the sector again",
+                SECTOR.saturating_sub(bytes)
+            );
+        }
         let lanes = format!("lanes {one} and {other}");
         write!(f, "{lanes} access {bytes} bytes each, {apart} bytes apart")
     }
@@ -75,6 +91,12 @@ mod tests {
         );
         let rows = worst(all[2..].iter()).expect("a gap");
         assert_eq!((rows.lanes, rows.apart), ([15, 16], 320));
+        assert!(
+            rows.to_string().starts_with(
+                "lanes 0 to 15 access the same 2 bytes of a sector; the other 30 are left"
+            ),
+            "{rows}"
+        );
         assert_eq!(worst(all[..1].iter()), None, "side by side");
         assert_eq!(worst([].into_iter()), None);
     }

@@ -9,7 +9,7 @@ pub struct Coverage {
     /// Products of the problem that were computed, and how many it has.
     pub products: u64,
     pub of: u64,
-    /// Bytes of operands, counting each element of A and B once per warp and step that multiplies it.
+    /// Bytes of operands, counting each element of A and B once per warp, tile of C and step that multiplies it.
     pub operand_bytes: u64,
     /// Of these, bytes of elements of B.
     pub b_bytes: u64,
@@ -17,8 +17,8 @@ pub struct Coverage {
     pub more_sums: u64,
 }
 
-/// Derives it from the operands.
-pub fn coverage(launched: &Launched) -> Coverage {
+/// Derives it from the operands; C has tiles of `tile` rows and columns.
+pub fn coverage(launched: &Launched, tile: [u32; 2]) -> Coverage {
     let problem = &launched.problem;
     let labels = Labels::of(problem);
     let (m, n, k) = (problem.size.m, problem.size.n, problem.size.k);
@@ -27,11 +27,11 @@ pub fn coverage(launched: &Launched) -> Coverage {
         columns: n,
         seen: vec![false; m as usize * n as usize * k as usize],
     };
-    // Pairs of a warp and an element that it multiplies; the element implies the step.
+    // A warp, a tile of C, and an element that the warp multiplies for it; the element implies the step.
     let mut needed = Vec::new();
     let number = |element: Element| match element {
-        Element::A(i, k_) => u64::from(i * k + k_),
-        Element::B(k_, j) => u64::from(m * k + k_ * n + j),
+        Element::A(i, k_) => i * k + k_,
+        Element::B(k_, j) => m * k + k_ * n + j,
     };
     // Pairs of a warp and an element of C that it sums.
     let mut sums = Vec::new();
@@ -43,8 +43,16 @@ pub fn coverage(launched: &Launched) -> Coverage {
         if last.replace((factors.block, factors.warp)) != Some((factors.block, factors.warp)) {
             warps += 1;
         }
-        let held = a.iter().chain(&b).flatten();
-        needed.extend(held.map(|element| warps << 32 | number(*element)));
+        let held = || a.iter().chain(&b).flatten();
+        let row = held().find_map(|element| match element {
+            Element::A(i, _) => Some(i / tile[0].max(1)),
+            Element::B(..) => None,
+        });
+        let column = held().find_map(|element| match element {
+            Element::B(_, j) => Some(j / tile[1].max(1)),
+            Element::A(..) => None,
+        });
+        needed.extend(held().map(|element| (warps, row, column, number(*element))));
         let (columns, steps) = (factors.columns(), factors.k as usize);
         let result = |one: &Option<Element>, other: &Option<Element>| match (*one, *other) {
             // Of the transposed product, too.
@@ -69,10 +77,9 @@ pub fn coverage(launched: &Launched) -> Coverage {
     needed.dedup();
     sums.sort_unstable();
     sums.dedup();
-    let first_of_b = u64::from(m) * u64::from(k);
-    let of_b = |one: &&u64| *one & u64::from(u32::MAX) >= first_of_b;
+    let of_b = needed.iter().filter(|(.., number)| *number >= m * k);
     Coverage {
-        b_bytes: 2 * needed.iter().filter(of_b).count() as u64,
+        b_bytes: 2 * of_b.count() as u64,
         products: seen.seen.iter().filter(|seen| **seen).count() as u64,
         of: seen.seen.len() as u64,
         operand_bytes: 2 * needed.len() as u64,

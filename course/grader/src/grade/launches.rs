@@ -106,7 +106,9 @@ impl<'a> LaunchResults<'a> {
                 Ok(launched) => {
                     let told = !launched.run.factors.is_empty();
                     let is_decided = !launch.is_public() && !launched.verification.ok();
-                    all.coverage.push(told.then(|| labels::coverage(&launched)));
+                    let tile = all.rubric.tile[launch.tile];
+                    let coverage = || labels::coverage(&launched, [tile.m, tile.n]);
+                    all.coverage.push(told.then(coverage));
                     all.done.push((launch, launched));
                     if is_decided {
                         break;

@@ -4,7 +4,7 @@ use emulator::{
 };
 use harness::{Launched, lines};
 
-use super::advice::{KindOf, TOO_EARLY, advice};
+use super::advice::{KindOf, OVERWRITES, TOO_EARLY, advice};
 use super::judge::Judged;
 use super::launches::LaunchResults;
 use super::plan::PlannedLaunch;
@@ -61,7 +61,9 @@ pub fn judge<'a>(all: &LaunchResults<'a>) -> Judged<'a> {
     let complaint = |finding: &Finding| {
         let mut what = format!("{}: {finding}", all.label(launch));
         what += &in_the_kernel(all, launch, one, finding);
-        if !has_ended && is_unfinished(finding, &kind_of) {
+        // A copy lands when its thread waits for it. If C is right, the bytes that were read are those that the copy overwrites.
+        let overwrites = is_unfinished(finding, &kind_of) && one.verification.ok();
+        if !has_ended && !overwrites && is_unfinished(finding, &kind_of) {
             let groups = groups::of(trial.instructions(), one);
             what += &groups.map_or(String::new(), |groups| format!("\n  {groups}"));
         }
@@ -80,9 +82,10 @@ pub fn judge<'a>(all: &LaunchResults<'a>) -> Judged<'a> {
             _ => None,
         };
         what += &about_barriers.map_or(String::new(), |why| format!("\n  {why}"));
-        let (mistake, hint) = match too_early(finding) {
-            true => TOO_EARLY,
-            false => advice(finding, &kind_of),
+        let (mistake, hint) = match () {
+            () if too_early(finding) => TOO_EARLY,
+            () if overwrites => OVERWRITES,
+            () => advice(finding, &kind_of),
         };
         Complaint {
             line: line_of(all, launch, &finding.location),

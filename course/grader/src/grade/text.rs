@@ -72,10 +72,10 @@ pub fn provenance(grade: &Grade) -> String {
         (Some(secret), Some(_)) => format!("hidden sizes from secret {secret}"),
         (Some(secret), None) => format!("questions from secret {secret}"),
         (None, Some(_)) => {
-            "no secret: hidden sizes that anyone can find out, not those of the grade that counts"
+            "the hidden sizes are public here; those of the grade that counts come from your teacher's secret"
                 .into()
         }
-        (None, None) => "no secret: the public questions".into(),
+        (None, None) => "the public questions; those of the grade that counts come from your teacher's secret".into(),
     };
     let compiler = evidence.compiler.as_deref();
     format!(
