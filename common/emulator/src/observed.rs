@@ -46,12 +46,12 @@ pub struct CopyLead {
     pub of: u64,
     /// The same for the warp that issued the copy; the maximum if there are several.
     pub issuer_of: u64,
-    /// A numerator and a denominator: their quotient is how many bytes of the issuing warp are in flight together, averaged over its
-    /// bytes. A copy for which the warp learns of a wait adds b d and b. b is its size, and d is the number of bytes issued from its
-    /// middle until the warp learns of the wait. Only bytes that `ldmatrix` or `wgmma` reads count. If several warps issue copies, this
+    /// A numerator and a denominator: their quotient is how many bytes of the block are in flight together, averaged over those of the
+    /// issuing warp. A copy of it adds b d and b, if a warp that issues a later one knows of a wait for it. b is its size, and d is the number
+    /// of bytes that the block issues from its middle until then. Only bytes that `ldmatrix` or `wgmma` reads count. If several warps issue copies, this
     /// is for the one with the smallest part of its bytes in flight.
     pub in_flight: [u64; 2],
-    /// All bytes that the warp copied and that `ldmatrix` or `wgmma` read.
+    /// All bytes that the block copied and that `ldmatrix` or `wgmma` read.
     pub bytes: u64,
     /// Those by which the warp itself issued copies that another warp waited for.
     pub copies_for_others: u64,
@@ -63,8 +63,8 @@ pub struct CopyLead {
 }
 
 impl CopyLead {
-    /// How many of the issuing warp's bytes are in flight together, on average, seen from the middle of each of its copies. Infinite if it
-    /// never learns of a wait before its last copy.
+    /// How many of the block's bytes are in flight together, on average, seen from the middle of each of the issuing warp's copies. Infinite
+    /// if no warp learns of a wait before it issues a copy.
     pub fn bytes_in_flight(&self) -> f64 {
         match self.in_flight {
             [_, 0] => f64::INFINITY,

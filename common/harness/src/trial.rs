@@ -159,6 +159,11 @@ impl Trial {
         u64::from(fixed) + u64::from(self.kernel.spec.dynamic_shared)
     }
 
+    /// Warps of a block.
+    pub fn warps(&self) -> u64 {
+        u64::from(self.kernel.spec.threads.div_ceil(32))
+    }
+
     /// The kernel's instructions, in the order of the counters of a run.
     pub fn instructions(&self) -> &[Instruction] {
         self.kernel.function.instructions()

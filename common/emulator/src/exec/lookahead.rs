@@ -5,8 +5,9 @@
 //! producer warp that only copies as well as for one that also computes.
 //!
 //! It cannot tell that a warp waits for each of its copies before it issues the next: then one tile is in flight at a time,
-//! however many stages are full. So the bytes that are in flight together are counted, too: for each copy, those of all copies from it
-//! up to the first one that a wait for it happens before. Bytes that neither `ldmatrix` nor `wgmma` reads do not count, so that a copy
+//! however many stages are full, or that warps take turns at this. So the bytes that are in flight together are counted, too: for each
+//! copy, those of all copies of the block from it up to the first one that a wait for it happens before. Of other warps' copies, those that
+//! happen before it do not count, and of those that are concurrent with it every second byte does. Bytes that neither `ldmatrix` nor `wgmma` reads do not count, so that a copy
 //! for show adds nothing.
 use std::collections::BTreeMap;
 
@@ -24,9 +25,13 @@ pub(super) type Issue = u32;
 /// The records of a cluster.
 pub(super) struct Lookahead {
     warps: Vec<Products>,
+    /// Of a block.
+    warps_of_block: usize,
     issues: Vec<Issued>,
-    /// By warp: the copies that it issued, and how many of them are in flight together.
+    /// By warp: the copies that it issued, and how many are in flight together with them.
     issuers: Vec<Issuer>,
+    /// By block: how many copies its warps issued.
+    blocks: Vec<usize>,
     /// By rank: each unit of shared memory.
     units: Vec<Vec<Unit>>,
     /// The smallest lead where a warp waited for a copy; and, by the warp's products so far, where it waited or read.
@@ -46,8 +51,10 @@ struct Issued {
     by: Actor,
     /// The number of products of each warp that are ordered before it.
     before: Vec<u64>,
-    /// Its number among the issues of its warp, from 0.
+    /// Its number among the issues of its block, from 0, in the order of this run.
     number: usize,
+    /// How many issues of each warp of the block happen before it.
+    known: Vec<usize>,
     /// How many of the bytes that it wrote were read by `ldmatrix` or `wgmma`.
     bytes: u64,
     /// The warps that waited for it, each with its epoch at that time.
@@ -58,10 +65,14 @@ struct Issued {
 #[derive(Clone, Default)]
 struct Issuer {
     issues: Vec<Issue>,
-    /// Issues for which no wait of any warp is yet known to happen before the warp's next issue.
+    /// Epochs with issues, and the number of issues up to each.
+    epochs: Vec<(u32, usize)>,
+    /// The lane of its last issue.
+    lane: usize,
+    /// Issues for which no wait of any warp is yet known to happen before a later issue of the block.
     unknown: Vec<Issue>,
-    /// The others, by their number, each with the number of the first issue after its wait.
-    flights: Vec<[usize; 2]>,
+    /// The others, by their place among those of the warp, each with the number of the first issue of the block after its wait.
+    flights: Vec<(usize, usize)>,
 }
 
 /// The matrix products of a warp.
@@ -106,8 +117,10 @@ impl Lookahead {
     pub fn new(warps: usize, ranks: usize, shared_bytes: u32) -> Self {
         Self {
             warps: (0..warps).map(|_| Products::default()).collect(),
+            warps_of_block: (warps / ranks.max(1)).max(1),
             issues: Vec::new(),
             issuers: vec![Issuer::default(); warps],
+            blocks: vec![0; ranks.max(1)],
             units: vec![vec![Unit::default(); shared_bytes.div_ceil(UNIT) as usize]; ranks],
             waits: BTreeMap::new(),
             needs: BTreeMap::new(),
@@ -125,22 +138,61 @@ impl Lookahead {
             None => products.total,
         };
         let before = self.warps.iter().enumerate().map(seen).collect();
+        // Further lanes of an instruction know no more of other warps than the first.
+        let same = self.issuers[actor].issues.last();
+        let same = same.filter(|_| lane > self.issuers[actor].lane);
+        let known = match same.and_then(|&last| self.issued(last)) {
+            Some(last) => last.known.clone(),
+            None => self.known_issues(actor, lane, order),
+        };
         self.end_flights(actor, lane, order);
-        let issuer = &mut self.issuers[actor];
+        let number = &mut self.blocks[actor / self.warps_of_block];
         self.issues.push(Issued {
             by: actor,
             before,
-            number: issuer.issues.len(),
+            number: *number,
+            known,
             bytes: 0,
             waited: Vec::new(),
         });
+        *number += 1;
         let issue = self.issues.len() as Issue;
+        let epoch = order.observer(actor, 1 << lane).map_or(0, |own| own.epoch);
+        let issuer = &mut self.issuers[actor];
         issuer.issues.push(issue);
+        match issuer.epochs.last_mut() {
+            Some((last, count)) if *last == epoch => *count = issuer.issues.len(),
+            _ => issuer.epochs.push((epoch, issuer.issues.len())),
+        }
         issuer.unknown.push(issue);
+        issuer.lane = lane;
         issue
     }
 
-    /// The warp is about to issue a copy. Its earlier copies are no longer in flight if a wait for them, by any warp,
+    /// How many issues of each warp of its block happen before what this lane does next.
+    fn known_issues(&self, actor: Actor, lane: usize, order: &HappensBefore) -> Vec<usize> {
+        let observer = order.observer(actor, 1 << lane);
+        self.block_of(actor)
+            .map(|by| {
+                let (issues, epochs) = (&self.issuers[by].issues, &self.issuers[by].epochs);
+                let Some(observer) = observer.as_ref().filter(|_| by != actor) else {
+                    return issues.len();
+                };
+                let is_known = |epoch| (0..32).any(|lane| observer.see(by, lane, epoch));
+                let before = epochs.partition_point(|&(at, _)| is_known(at));
+                let last = before.checked_sub(1).and_then(|at| epochs.get(at));
+                last.map_or(0, |&(_, count)| count)
+            })
+            .collect()
+    }
+
+    /// The warps of a warp's block.
+    fn block_of(&self, actor: Actor) -> std::ops::Range<Actor> {
+        let first = actor / self.warps_of_block * self.warps_of_block;
+        first..first + self.warps_of_block
+    }
+
+    /// The warp is about to issue a copy. Earlier copies of its block are no longer in flight if a wait for them, by any warp,
     /// happens before this issue.
     fn end_flights(&mut self, actor: Actor, lane: usize, order: &HappensBefore) {
         let observer = order.observer(actor, 1 << lane);
@@ -150,16 +202,24 @@ impl Lookahead {
                     .as_ref()
                     .is_none_or(|observer| (0..32).any(|lane| observer.see(by, lane, epoch)))
         };
-        let issuer = &mut self.issuers[actor];
-        let issues = &self.issues;
-        issuer.unknown.retain(|&issue| {
-            let one = issue.checked_sub(1).and_then(|at| issues.get(at as usize));
-            let Some(one) = one.filter(|one| one.waited.iter().copied().any(knows)) else {
-                return true;
-            };
-            issuer.flights.push([one.number, issuer.issues.len()]);
-            false
-        });
+        let end = self.blocks[actor / self.warps_of_block];
+        let is_first = lane <= self.issuers[actor].lane;
+        let (issues, all) = (&self.issues, self.block_of(actor));
+        for by in all {
+            if by != actor && !is_first {
+                continue;
+            }
+            let issuer = &mut self.issuers[by];
+            issuer.unknown.retain(|&issue| {
+                let one = issue.checked_sub(1).and_then(|at| issues.get(at as usize));
+                if !one.is_some_and(|one| one.waited.iter().copied().any(knows)) {
+                    return true;
+                }
+                let place = issuer.issues.partition_point(|other| *other < issue);
+                issuer.flights.push((place, end));
+                false
+            });
+        }
     }
 
     fn issued(&self, issue: Issue) -> Option<&Issued> {
@@ -216,21 +276,49 @@ impl Lookahead {
         products.empty_waits + joint.count() as u64
     }
 
-    /// Of what a warp has copied, [`CopyLead::in_flight`] and [`CopyLead::bytes`].
-    fn flights(&self, of: &Issuer) -> ([u64; 2], u64) {
-        // The bytes before each issue, and all of them.
+    /// The bytes before each issue of a warp, and last all of them.
+    fn bytes_before(&self, of: &Issuer) -> Vec<u64> {
         let mut before = vec![0];
         let mut all = 0;
         for one in of.issues.iter().filter_map(|&issue| self.issued(issue)) {
             all += one.bytes;
             before.push(all);
         }
-        let flights = of.flights.iter().map(|&[number, end]| {
-            let own = before[number + 1] - before[number];
-            [own * (before[end] - before[number] - own / 2), own]
-        });
-        let add = |[a, b]: [u64; 2], [c, d]: [u64; 2]| [a + c, b + d];
-        (flights.fold([0; 2], add), all)
+        before
+    }
+
+    /// Of what a warp has copied, [`CopyLead::in_flight`], with the bytes before each issue of each warp.
+    fn flights(&self, actor: Actor, before: &[Vec<u64>]) -> [u64; 2] {
+        let mut sum = [0; 2];
+        let all = self.block_of(actor);
+        for &(place, end) in &self.issuers[actor].flights {
+            let issue = self.issuers[actor].issues.get(place);
+            let Some(one) = issue.and_then(|&issue| self.issued(issue)) else {
+                continue;
+            };
+            let mut twice = 0;
+            for (by, &known) in all.clone().zip(&one.known) {
+                let issues = &self.issuers[by].issues;
+                let until = |is_before: &dyn Fn(&Issued) -> bool| {
+                    let place =
+                        issues.partition_point(|&issue| self.issued(issue).is_some_and(is_before));
+                    before[by][place]
+                };
+                let last = until(&|other| other.number < end);
+                if by == actor {
+                    twice += 2 * (last - before[by][place]) - one.bytes;
+                    continue;
+                }
+                // Issues that do not know of this one are concurrent with it, from the first that it does not know.
+                let of_this = actor - all.start;
+                let first = before[by][known].min(last);
+                let concurrent = until(&|other| other.known[of_this] <= place);
+                let concurrent = concurrent.clamp(first, last);
+                twice += 2 * (last - concurrent) + (concurrent - first);
+            }
+            sum = [sum[0] + one.bytes * twice / 2, sum[1] + one.bytes];
+        }
+        sum
     }
 
     /// The leads, once all warps have exited.
@@ -241,7 +329,15 @@ impl Lookahead {
             let others = issued.waited.iter().any(|&(by, _)| by != issued.by);
             for_others[issued.by] += u64::from(others);
         }
-        let flights: Vec<_> = (self.issuers.iter()).map(|one| self.flights(one)).collect();
+        let issuers = self.issuers.iter();
+        let before: Vec<_> = issuers.map(|one| self.bytes_before(one)).collect();
+        let of_warp = |by: Actor| before[by].last().copied().unwrap_or_default();
+        let flights: Vec<_> = (0..self.issuers.len())
+            .map(|by| {
+                let bytes: u64 = self.block_of(by).map(of_warp).sum();
+                (self.flights(by, &before), bytes)
+            })
+            .collect();
         for (&(actor, at, issue), &lead) in &self.needs {
             let Some(by) = self.issued(issue).map(|one| one.by) else {
                 continue;

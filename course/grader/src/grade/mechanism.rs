@@ -484,6 +484,9 @@ fn operand_traffic<'a>(measure: &Measure, all: &LaunchResults<'a>, judged: &mut 
             rows * columns * steps * of_a_step + staged.min(result + all.bytes_of_sums(launch));
         let loads = counted.filter(|(of, _)| of.kind.is_load());
         let wavefronts: u64 = loads.map(|(_, counters)| counters.shared.wavefronts).sum();
+        // A warp may read the number of each tile from shared memory.
+        let numbers = rows * columns * all.trial(launch).warps();
+        let wavefronts = wavefronts.saturating_sub(numbers);
         let times = (wavefronts * WAVEFRONT) as f64 / needed.max(1) as f64;
         let words = format!(
             "loads from shared memory take {times:.2} times the wavefronts that the multiplied elements {}",

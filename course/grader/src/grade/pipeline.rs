@@ -104,7 +104,7 @@ fn ahead(leads: &[&CopyLead], of_a_tile: u64, tiles: u64) -> f64 {
     }
 }
 
-/// Tiles that the issuing warp has in flight together.
+/// Tiles that the block has in flight together with a copy of the issuing warp.
 fn in_flight(lead: &CopyLead, steps: u64) -> f64 {
     let of_a_tile = (lead.bytes as f64 / steps as f64).max(1.0);
     // Seen from the middle of one of a tile's copies, half of the tile comes later on average.
@@ -129,15 +129,24 @@ fn right<'b, 'a>(
 }
 
 /// How often a warp that multiplies waits for other warps per tile of C: at barriers, and at mbarriers, which can form a barrier,
-/// too. A warp may wait for an empty stage before each copy that other warps wait for. The warp with the most waits counts, because others
-/// would dilute an average.
+/// too. One warp of a block may wait for an empty stage before each copy that other warps wait for: if several do, they meet in each step.
+/// The warp with the most waits counts, because others would dilute an average.
 pub fn block_barriers<'a>(measure: &Measure, all: &LaunchResults<'a>, judged: &mut Judged<'a>) {
     for (launch, one) in right(all) {
         let [rows, columns, _] = launch.tiles(all.rubric);
         let tiles_of_a_block = (rows * columns).div_ceil(blocks(one).max(1));
-        let multiplying = one.run.leads.iter().filter(|lead| lead.of > 0);
-        let waits = multiplying.map(|lead| {
-            lead.barriers + lead.waits_for_warps.saturating_sub(lead.copies_for_others)
+        let multiplying = || one.run.leads.iter().filter(|lead| lead.of > 0);
+        let mut copying = BTreeMap::new();
+        for lead in multiplying().filter(|lead| lead.copies_for_others > 0) {
+            let most = copying.entry(lead.block).or_insert(lead);
+            if lead.copies_for_others > most.copies_for_others {
+                *most = lead;
+            }
+        }
+        let waits = multiplying().map(|lead| {
+            let copies = copying.get(&lead.block).filter(|of| of.warp == lead.warp);
+            let free = copies.map_or(0, |of| of.copies_for_others);
+            lead.barriers + lead.waits_for_warps.saturating_sub(free)
         });
         let most = waits.max().unwrap_or_default() as f64 / tiles_of_a_block.max(1) as f64;
         let words = format!(
@@ -154,7 +163,7 @@ fn blocks(one: &Launched) -> u64 {
 }
 
 /// The warps of a block that multiply, where one of them issues the copies; the block with the fewest counts. With a producer, one warp
-/// suffices.
+/// suffices. Warps that multiply only what they have copied themselves do not work together, and count as one.
 pub fn multiplying_warps<'a>(measure: &Measure, all: &LaunchResults<'a>, judged: &mut Judged<'a>) {
     for (launch, one) in right(all) {
         let mut warps = BTreeMap::<_, BTreeSet<u32>>::new();
@@ -170,7 +179,17 @@ pub fn multiplying_warps<'a>(measure: &Measure, all: &LaunchResults<'a>, judged:
         let Some(fewest) = fewest.filter(|_| !has_producer) else {
             continue;
         };
-        let words = format!("{fewest} of a block's warps multiply, and load, too");
+        let is_shared = one.run.leads.iter().any(|lead| lead.copies_for_others > 0);
+        let (fewest, words) = match fewest > 1 && !is_shared {
+            true => (
+                1,
+                "each warp multiplies only what it has copied itself".into(),
+            ),
+            false => (
+                fewest,
+                format!("{fewest} of a block's warps multiply, and load, too"),
+            ),
+        };
         judged.measured(measure, all, launch, (fewest as f64, words), "another-way");
     }
 }
