@@ -39,7 +39,7 @@ pub(super) enum Source {
 
 impl Transfer {
     /// Bytes that it copies, and bytes of shared memory that it may touch.
-    fn bytes(&self) -> (u32, u32) {
+    pub(in crate::exec) fn bytes(&self) -> (u32, u32) {
         match &self.from {
             Source::Global(payload) => (payload.bytes, payload.footprint()),
             &(Source::Shared(_, _, bytes) | Source::Registers(_, bytes)) => (bytes, bytes),

@@ -145,6 +145,9 @@ impl Warp {
                 return Ok(());
             }
             MbarrierAction::ExpectTx => {
+                if cx.machine.options.sanitize {
+                    cx.check_expected(rank, at, count, site);
+                }
                 cx.change_mbarrier(rank, at, |barrier, _| {
                     barrier.announced = Some(site);
                     barrier.transact(tx(count)?)

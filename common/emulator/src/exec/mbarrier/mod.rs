@@ -199,6 +199,11 @@ impl Mbarrier {
         complete
     }
 
+    /// The phase, if it ends as soon as this many bytes have landed, or fewer.
+    pub fn may_end(&self, in_flight: i64) -> Option<u64> {
+        (self.pending == 0 && self.bytes <= in_flight).then_some(self.phase)
+    }
+
     /// Whether no arrival is pending but the tx-count is not zero, so that the phase cannot complete.
     pub fn is_stuck(&self) -> bool {
         self.pending == 0 && self.bytes != 0

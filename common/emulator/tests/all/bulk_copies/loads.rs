@@ -78,6 +78,20 @@ fn mistakes_in_a_load() {
             "{report}"
         );
     }
+    // The last arrival expects a part, and the rest is expected later: a copy that lands in between ends the phase.
+    let rest = "mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%bar], 512;";
+    let part = "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%bar], 512;";
+    let whole = "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%bar], 1024;";
+    let before = good.replace(whole, &format!("{rest} {part}"));
+    assert!(go(&before, true).findings.is_empty());
+    let after = good
+        .replace(whole, part)
+        .replace(wait, &format!("@%p0 {rest} {wait}"));
+    let report = go(&after, true).report();
+    assert!(
+        report.contains("512 bytes are expected after the last arrival"),
+        "{report}"
+    );
     // Without the fence after mbarrier.init.
     let fence = good.replace("fence.mbarrier_init.release.cluster;", "");
     assert!(
