@@ -264,7 +264,7 @@ fn race(
         (AsyncWrite, Read) | (Read, AsyncWrite) if by_tma => (
             "bulk-wait",
             "which wait comes between the copy and the read, and for which phase? And how does the thread that copies know that all \
-             lanes have read this place before it is filled again?",
+             lanes have read this place before it is filled again? A lane that arrives for its warp needs __syncwarp before that",
         ),
         // The emulator completes copies late, so the order of the two accesses says nothing.
         (AsyncWrite, Read) | (Read, AsyncWrite) => (

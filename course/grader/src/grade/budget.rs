@@ -123,7 +123,7 @@ impl Effect {
             Self::BulkStores => "bytes stored by TMA",
             Self::SharedToRegisters => "bytes from shared memory by ordinary loads",
             Self::SharedLoads => "bytes from shared memory into registers",
-            Self::MatrixLoads => "bytes by ldmatrix",
+            Self::MatrixLoads => "bytes by ldmatrix or wmma.load",
             Self::RegistersToShared => "bytes from registers to shared memory",
             Self::Atomics => "atomics of threads",
             Self::OrderedLoads => "volatile or ordered loads of warps",
