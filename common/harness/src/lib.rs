@@ -21,6 +21,7 @@
 //! | `step_through` | what do the warps of a block do, instruction by instruction? |
 //! | `trial`, `transpose` | what does a student's kernel do, launch after launch? |
 //! | `cli/rungs` | which rungs are there, and how does another program run one? |
+//! | `labels` | which element of A or B is a number? |
 //! | `tools` | where are CUDA's programs? |
 //! | `warp_access`, `csv_table` | which accesses of a warp does a CSV file list? |
 //! | `files` | what does a file hold that a command line names? |

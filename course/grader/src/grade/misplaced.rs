@@ -1,5 +1,5 @@
 //! Finds where a wrong element of C belongs, or which products it lacks.
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use harness::Launched;
@@ -26,8 +26,14 @@ pub fn of(launched: &Launched, task: AssignmentKind, tile: &TileVariant) -> Opti
     }
     let is_gemm = task == AssignmentKind::Gemm;
     let steps = || is_gemm.then(|| steps(&product, &wrong, tile.k)).flatten();
-    exchanged(&product, &wrong)
-        .or_else(|| within_rows(&product, &wrong))
+    let in_columns = || {
+        (!is_gemm)
+            .then(|| in_another_order(&product, &wrong))
+            .flatten()
+    };
+    in_columns()
+        .or_else(|| exchanged(&product, &wrong))
+        .or_else(|| in_another_order(&product, &wrong))
         .or_else(steps)
         .or_else(|| overwritten(&product))
         .or_else(|| another_tile(&product, tile))
@@ -122,9 +128,7 @@ impl<'a> Product<'a> {
 
     /// A sample of them, spread over C.
     fn some_wrong(&self) -> Vec<(usize, usize)> {
-        let all = self.wrong();
-        let step = all.len().div_ceil(LOOKED_AT).max(1);
-        all.into_iter().step_by(step).collect()
+        some(self.wrong())
     }
 
     /// Rows and columns of wrong elements.
@@ -137,6 +141,17 @@ impl<'a> Product<'a> {
         };
         all.filter(is_wrong).collect()
     }
+}
+
+/// A sample of these elements. A prime stride meets all rows and columns; a stride as long as a row would meet one column.
+fn some(all: Vec<(usize, usize)>) -> Vec<(usize, usize)> {
+    const STRIDE: usize = 7919;
+    if all.len() <= LOOKED_AT {
+        return all;
+    }
+    let places = (0..LOOKED_AT).map(|i| i * STRIDE % all.len());
+    let places: BTreeSet<_> = places.collect();
+    places.into_iter().map(|place| all[place]).collect()
 }
 
 /// Most wrong elements hold what belongs to the element with the same index bits flipped, or with swapped indices.
@@ -231,8 +246,7 @@ fn overwritten(product: &Product) -> Option<Cause> {
     if empty.len() < ENOUGH {
         return None;
     }
-    let step = held.len().div_ceil(LOOKED_AT).max(1);
-    let held: Vec<_> = held.into_iter().step_by(step).collect();
+    let held = some(held);
     let ((row, column), (down, right)) = distance(product, &held, is_empty)?;
     let (other_row, other_column) = (row as isize + down, column as isize + right);
     let name = if product.bits { "out" } else { "C" };
@@ -254,8 +268,7 @@ fn another_tile(product: &Product, tile: &TileVariant) -> Option<Cause> {
     let of_tile = |(row, column): (usize, usize)| (row / bm, column / bn);
     let which = of_tile((row, column));
     wrong.retain(|at| of_tile(*at) == which);
-    let step = wrong.len().div_ceil(LOOKED_AT).max(1);
-    let wrong: Vec<_> = wrong.into_iter().step_by(step).collect();
+    let wrong = some(wrong);
     let ((row, column), (down, right)) = distance(product, &wrong, |_, _| true)?;
     let (other_row, other_column) = (row as isize + down, column as isize + right);
     let name = if product.bits { "out" } else { "C" };
@@ -315,25 +328,40 @@ fn transposed_blocks(product: &Product, wrong: &[(usize, usize)]) -> Option<Caus
 /// Number of wrong elements that suffice to exclude chance.
 const ENOUGH: usize = 8;
 
-/// Nearly all wrong elements hold what belongs to another element of their row.
-fn within_rows(product: &Product, wrong: &[(usize, usize)]) -> Option<Cause> {
-    let belongs = |&(row, column): &(usize, usize)| {
-        let got = product.got(row, column);
-        (0..product.columns).find(|other| {
-            let (want, bound) = product.want[row * product.columns + other];
-            *other != column && (got - want).abs() <= bound
+/// Nearly all wrong elements hold what belongs to another element of their row, or of their column if C is a transpose, whose columns
+/// are the rows of the tile. In the latter case not all are as far apart: then a row or a column is in the wrong place as a whole.
+fn in_another_order(product: &Product, wrong: &[(usize, usize)]) -> Option<Cause> {
+    let lines = if product.bits { "columns" } else { "rows" };
+    let length = if product.bits {
+        product.rows
+    } else {
+        product.columns
+    };
+    let place = |&(row, column): &(usize, usize), other: usize| match product.bits {
+        true => (other, column),
+        false => (row, other),
+    };
+    let belongs = |at: &(usize, usize)| {
+        let got = product.got(at.0, at.1);
+        (0..length).map(|other| place(at, other)).find(|other| {
+            let (want, bound) = product.want[other.0 * product.columns + other.1];
+            other != at && (got - want).abs() <= bound
         })
     };
-    let count = wrong.iter().filter(|at| belongs(at).is_some()).count();
-    if wrong.len() < ENOUGH || 10 * count < 9 * wrong.len() {
+    let found: Vec<_> = wrong
+        .iter()
+        .filter_map(|at| Some((*at, belongs(at)?)))
+        .collect();
+    let distances = found.iter().map(|(at, other)| at.0 ^ other.0);
+    let distances = distances.collect::<BTreeSet<_>>().len();
+    if wrong.len() < ENOUGH || 10 * found.len() < 9 * wrong.len() || product.bits && distances < 2 {
         return None;
     }
-    let (at, other) = wrong.iter().find_map(|at| Some((at, belongs(at)?)))?;
+    let ((row, column), (other_row, other_column)) = *found.first()?;
     let name = if product.bits { "out" } else { "C" };
-    let (row, column) = at;
     Some(Cause {
         what: format!(
-            "{name}[{row}][{column}] holds what belongs to {name}[{row}][{other}]: rows have their own elements, in another order"
+            "{name}[{row}][{column}] holds what belongs to {name}[{other_row}][{other_column}]: {lines} have their own elements, in another order"
         ),
         hint: "do the code that writes the tile and the code that reads it compute the same place for an element?".into(),
         kind: CauseKind::Other("swizzle-on-one-side"),
