@@ -47,14 +47,16 @@ pub struct CopyLead {
     /// The same for the warp that issued the copy; the maximum if there are several.
     pub issuer_of: u64,
     /// A numerator and a denominator: their quotient is how many bytes of the block are in flight together, averaged over those of the
-    /// issuing warp. A copy of it adds b d and b, if a warp that issues a later one knows of a wait for it. b is its size, and d is the number
-    /// of bytes that the block issues from its middle until then. Only bytes that `ldmatrix` or `wgmma` reads count. If several warps issue copies, this
+    /// issuing warp. Each copy of size b for which a later issuer of the block knows of a wait adds b d to the numerator and b to the
+    /// denominator; d is the number of bytes that the block issues from the middle of the copy until then. Only bytes that `ldmatrix` or `wgmma` reads count. If several warps issue copies, this
     /// is for the one with the smallest part of its bytes in flight.
     pub in_flight: [u64; 2],
     /// All bytes that the block copied and that `ldmatrix` or `wgmma` read.
     pub bytes: u64,
-    /// Those by which the warp itself issued copies that another warp waited for.
+    /// How often the warp itself issued copies that another warp waited for.
     pub copies_for_others: u64,
+    /// How often it issued copies.
+    pub copies: u64,
     /// How often the warp waited at a barrier of several warps, in the whole launch.
     pub barriers: u64,
     /// How often it waited for a phase of an mbarrier that other warps complete: in which no copy landed; in which a warp that

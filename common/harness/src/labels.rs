@@ -12,10 +12,7 @@ pub enum Element {
 
 impl std::fmt::Display for Element {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let (name, row, column) = match self {
-            Self::A(row, column) => ('A', row, column),
-            Self::B(row, column) => ('B', row, column),
-        };
+        let (name, row, column) = self.parts();
         write!(f, "{name}[{row}][{column}]")
     }
 }
@@ -60,6 +57,14 @@ impl Labels {
 }
 
 impl Element {
+    /// The matrix's name, row and column.
+    fn parts(self) -> (char, u32, u32) {
+        match self {
+            Self::A(row, column) => ('A', row, column),
+            Self::B(row, column) => ('B', row, column),
+        }
+    }
+
     /// Names neighboring elements, given in order, by ranges: `A[0][24-31]`, and `B[0-7][3]` down a column.
     pub fn names(elements: &[Self]) -> String {
         let mut ranges: Vec<(Self, u32, u32)> = Vec::new();
@@ -85,10 +90,7 @@ impl Element {
             _ => format!("{first}-{}", first + more),
         };
         let name = |&(first, down, right): &(Self, u32, u32)| {
-            let (matrix, row, column) = match first {
-                Self::A(row, column) => ('A', row, column),
-                Self::B(row, column) => ('B', row, column),
-            };
+            let (matrix, row, column) = first.parts();
             format!("{matrix}[{}][{}]", range(row, down), range(column, right))
         };
         ranges.iter().map(name).collect::<Vec<_>>().join(" ")

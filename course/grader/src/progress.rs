@@ -56,7 +56,8 @@ impl Record {
 /// If it cannot be written.
 pub fn record(root: &Path, assignment: &Path, file: &Path, grade: &Grade) -> Result<()> {
     let file = std::path::absolute(file)?;
-    let own = file.starts_with(std::path::absolute(assignment)?);
+    let handed_in = Rubric::read(assignment)?.task.handed_in();
+    let own = is_same(&file, &assignment.join(handed_in));
     let earlier = Record::read(root, assignment, own);
     let earlier = earlier.filter(|earlier| earlier.has_rules_of(grade.evidence()));
     let record = Record {
@@ -76,7 +77,15 @@ pub fn record(root: &Path, assignment: &Path, file: &Path, grade: &Grade) -> Res
     fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))
 }
 
-/// A file elsewhere, perhaps somebody else's, has a record of its own.
+/// Whether both paths lead to one file.
+fn is_same(one: &Path, other: &Path) -> bool {
+    match (fs::canonicalize(one), fs::canonicalize(other)) {
+        (Ok(one), Ok(other)) => one == other,
+        _ => false,
+    }
+}
+
+/// Another file, perhaps somebody else's, has a record of its own.
 fn place(root: &Path, assignment: &Path, own: bool) -> PathBuf {
     let elsewhere = if own { "" } else { ".elsewhere" };
     root.join(FOLDER)
@@ -139,13 +148,14 @@ fn of(root: &Path, folder: &Path) -> Result<Assignment> {
     }
     // A record whose file no longer exists counts as none.
     let own = !as_handed_out(root, folder, &handed_in)?;
-    let in_place = Record::read(root, folder, true);
-    let record = match own {
-        true => in_place
-            .filter(|record| std::path::absolute(&handed_in).is_ok_and(|own| own == record.file)),
-        false => Record::read(root, folder, false).or(in_place),
+    let exists = |record: &Record| record.file.is_file();
+    let elsewhere = || Record::read(root, folder, false).filter(exists);
+    let in_place = Record::read(root, folder, true).filter(exists);
+    let record = if own {
+        in_place
+    } else {
+        elsewhere().or(in_place)
     };
-    let record = record.filter(|record| record.file.is_file());
     let (file, step) = match record {
         Some(record) => {
             let step = step(&record, &rubric);

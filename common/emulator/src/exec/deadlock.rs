@@ -91,19 +91,23 @@ impl Cluster<'_> {
 }
 
 impl Execution<'_> {
-    /// Reports an `expect_tx` behind the last arrival of a phase, if the copies that have been issued bring all bytes that it has expected so
+    /// Reports an `expect_tx` after the last arrival of a phase, if the copies that have been issued bring all bytes that it has expected so
     /// far: here they land late, but on a GPU the phase may have ended.
     pub(super) fn check_expected(&mut self, rank: usize, at: u32, bytes: u32, site: Site) {
         let copies = self.common.in_flight.iter();
         let copies = copies.filter(|copy| (copy.rank, copy.mbarrier) == (rank, at));
         let in_flight: i64 = copies.map(|copy| i64::from(copy.bytes().0)).sum();
-        let barrier = self
-            .block_of(rank)
-            .and_then(|block| block.mbarriers.get(&at));
-        let Some(phase) = barrier.and_then(|barrier| barrier.may_end(in_flight)) else {
+        let program = self.machine.program;
+        let Some(barriers) = self.block_of(rank).map(|block| &block.mbarriers) else {
             return;
         };
-        let name = name(self.machine.program, &self.block.mbarriers, at);
+        let phase = barriers
+            .get(&at)
+            .and_then(|barrier| barrier.may_end(in_flight));
+        let Some(phase) = phase else {
+            return;
+        };
+        let name = name(program, barriers, at);
         let reason = format!(
             "phase {phase} of the mbarrier {name}: {bytes} bytes are expected after the last arrival; if the copies land before this, the phase \
              ends without them"

@@ -4,10 +4,10 @@
 //! products may run while the copy is in flight, in whatever order a GPU runs its warps. This measure works for a
 //! producer warp that only copies as well as for one that also computes.
 //!
-//! It cannot tell that a warp waits for each of its copies before it issues the next: then one tile is in flight at a time,
-//! however many stages are full, or that warps take turns at this. So the bytes that are in flight together are counted, too: for each
+//! It cannot tell that a warp waits for each of its copies before it issues the next, or that several warps take turns doing so: then
+//! one tile is in flight at a time, however many stages are full. So the bytes that are in flight together are counted, too: for each
 //! copy, those of all copies of the block from it up to the first one that a wait for it happens before. Of other warps' copies, those that
-//! happen before it do not count, and of those that are concurrent with it every second byte does. Bytes that neither `ldmatrix` nor `wgmma` reads do not count, so that a copy
+//! happen before it do not count, and those that are concurrent with it count half. Bytes that neither `ldmatrix` nor `wgmma` reads do not count, so that a copy
 //! for show adds nothing.
 use std::collections::BTreeMap;
 
@@ -67,8 +67,6 @@ struct Issuer {
     issues: Vec<Issue>,
     /// Epochs with issues, and the number of issues up to each.
     epochs: Vec<(u32, usize)>,
-    /// The lane of its last issue.
-    lane: usize,
     /// Issues for which no wait of any warp is yet known to happen before a later issue of the block.
     unknown: Vec<Issue>,
     /// The others, by their place among those of the warp, each with the number of the first issue of the block after its wait.
@@ -138,13 +136,7 @@ impl Lookahead {
             None => products.total,
         };
         let before = self.warps.iter().enumerate().map(seen).collect();
-        // Further lanes of an instruction know no more of other warps than the first.
-        let same = self.issuers[actor].issues.last();
-        let same = same.filter(|_| lane > self.issuers[actor].lane);
-        let known = match same.and_then(|&last| self.issued(last)) {
-            Some(last) => last.known.clone(),
-            None => self.known_issues(actor, lane, order),
-        };
+        let known = self.known_issues(actor, lane, order);
         self.end_flights(actor, lane, order);
         let number = &mut self.blocks[actor / self.warps_of_block];
         self.issues.push(Issued {
@@ -165,7 +157,6 @@ impl Lookahead {
             _ => issuer.epochs.push((epoch, issuer.issues.len())),
         }
         issuer.unknown.push(issue);
-        issuer.lane = lane;
         issue
     }
 
@@ -203,12 +194,8 @@ impl Lookahead {
                     .is_none_or(|observer| (0..32).any(|lane| observer.see(by, lane, epoch)))
         };
         let end = self.blocks[actor / self.warps_of_block];
-        let is_first = lane <= self.issuers[actor].lane;
         let (issues, all) = (&self.issues, self.block_of(actor));
         for by in all {
-            if by != actor && !is_first {
-                continue;
-            }
             let issuer = &mut self.issuers[by];
             issuer.unknown.retain(|&issue| {
                 let one = issue.checked_sub(1).and_then(|at| issues.get(at as usize));
@@ -353,6 +340,7 @@ impl Lookahead {
                 in_flight,
                 bytes,
                 copies_for_others: for_others[actor],
+                copies: self.issuers[actor].issues.len() as u64,
                 barriers: self.warps[actor].barriers,
                 waits_for_warps: self.waits_for_warps(actor),
             };

@@ -12,8 +12,8 @@ use crate::shadow::Site;
 
 /// The longest text without a terminating NUL, in bytes.
 const MOST_TEXT: usize = 1 << 16;
-/// The most that a cluster prints, in bytes with where each text was printed. A GPU keeps the latest MiB of a launch.
-const MOST_PRINTED: u64 = 64 << 20;
+/// The most that a cluster may print, in MiB, with a record of each call's location. A GPU keeps the latest MiB of a launch.
+const MOST_PRINTED: u64 = 64;
 
 impl Warp {
     pub(super) fn system_call(
@@ -99,9 +99,11 @@ impl Warp {
         };
         let (text, read) = printf::format(&format, &mut given)?;
         cx.writes.print(text.len());
-        if cx.writes.printed() > MOST_PRINTED {
-            let reason = "more than 64 MiB were printed, of which a GPU keeps the latest MiB; print in fewer threads or steps";
-            cx.report(FindingKind::InvalidCall(reason.into()), site);
+        if cx.writes.printed() > MOST_PRINTED << 20 {
+            let reason = format!(
+                "more than {MOST_PRINTED} MiB were printed, of which a GPU keeps the latest MiB; print in fewer threads or steps"
+            );
+            cx.report(FindingKind::InvalidCall(reason), site);
             return Err(Fatal);
         }
         cx.block.activity += 1;

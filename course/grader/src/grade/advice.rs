@@ -55,7 +55,7 @@ pub fn advice(finding: &Finding, kind_of: &KindOf) -> (&'static str, &'static st
         FindingKind::Uninitialized(_) => (
             "uninitialized",
             "which code should write these bytes: is it missing, too late, do writer and reader compute different addresses, or does it store two \
-             elements in one place and none here? Or is this padding behind the end of a row, which nobody writes and nobody should read?",
+             elements in one place and none here? Or is this padding after the end of a row, which nobody writes and nobody should read?",
         ),
         FindingKind::UndefinedRegister { .. } => (
             "uninitialized-variable",

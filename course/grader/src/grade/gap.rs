@@ -55,8 +55,7 @@ impl fmt::Display for Gap {
         if self.alike && apart >= SECTOR.into() {
             return write!(
                 f,
-                "lanes 0 to {one} access the same {bytes} bytes of a sector; the other {} are left to later accesses, which touch the sector again",
-                SECTOR.saturating_sub(bytes)
+                "lanes 0 to {one} access the same {bytes} bytes of a sector, so this access uses {bytes} of its {SECTOR} bytes"
             );
         }
         let lanes = format!("lanes {one} and {other}");
@@ -93,7 +92,7 @@ mod tests {
         assert_eq!((rows.lanes, rows.apart), ([15, 16], 320));
         assert!(
             rows.to_string().starts_with(
-                "lanes 0 to 15 access the same 2 bytes of a sector; the other 30 are left"
+                "lanes 0 to 15 access the same 2 bytes of a sector, so this access uses 2 of its 32"
             ),
             "{rows}"
         );

@@ -1,5 +1,5 @@
 //! Finds where a wrong element of C belongs, or which products it lacks.
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use harness::Launched;
@@ -143,15 +143,15 @@ impl<'a> Product<'a> {
     }
 }
 
-/// A sample of these elements. A prime stride meets all rows and columns; a stride as long as a row would meet one column.
+/// A sample of these elements, one of each `all.len() / LOOKED_AT` in a row; which one differs, so that it is not always the same column.
 fn some(all: Vec<(usize, usize)>) -> Vec<(usize, usize)> {
-    const STRIDE: usize = 7919;
     if all.len() <= LOOKED_AT {
         return all;
     }
-    let places = (0..LOOKED_AT).map(|i| i * STRIDE % all.len());
-    let places: BTreeSet<_> = places.collect();
-    places.into_iter().map(|place| all[place]).collect()
+    let (step, place) = (all.len() / LOOKED_AT, |i: usize| i * all.len() / LOOKED_AT);
+    (0..LOOKED_AT)
+        .map(|i| all[place(i) + harness::splitmix64(i as u64) as usize % step])
+        .collect()
 }
 
 /// Most wrong elements hold what belongs to the element with the same index bits flipped, or with swapped indices.
@@ -352,9 +352,11 @@ fn in_another_order(product: &Product, wrong: &[(usize, usize)]) -> Option<Cause
         .iter()
         .filter_map(|at| Some((*at, belongs(at)?)))
         .collect();
-    let distances = found.iter().map(|(at, other)| at.0 ^ other.0);
-    let distances = distances.collect::<BTreeSet<_>>().len();
-    if wrong.len() < ENOUGH || 10 * found.len() < 9 * wrong.len() || product.bits && distances < 2 {
+    let apart = |(at, other): &((usize, usize), (usize, usize))| at.0 ^ other.0;
+    let is_one = found
+        .windows(2)
+        .all(|pair| apart(&pair[0]) == apart(&pair[1]));
+    if wrong.len() < ENOUGH || 10 * found.len() < 9 * wrong.len() || product.bits && is_one {
         return None;
     }
     let ((row, column), (other_row, other_column)) = *found.first()?;

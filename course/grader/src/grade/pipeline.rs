@@ -163,7 +163,7 @@ fn blocks(one: &Launched) -> u64 {
 }
 
 /// The warps of a block that multiply, where one of them issues the copies; the block with the fewest counts. With a producer, one warp
-/// suffices. Warps that multiply only what they have copied themselves do not work together, and count as one.
+/// suffices. Warps do not work together if another one waits for less than half of the copies of one of them; they count as one.
 pub fn multiplying_warps<'a>(measure: &Measure, all: &LaunchResults<'a>, judged: &mut Judged<'a>) {
     for (launch, one) in right(all) {
         let mut warps = BTreeMap::<_, BTreeSet<u32>>::new();
@@ -179,8 +179,9 @@ pub fn multiplying_warps<'a>(measure: &Measure, all: &LaunchResults<'a>, judged:
         let Some(fewest) = fewest.filter(|_| !has_producer) else {
             continue;
         };
-        let is_shared = one.run.leads.iter().any(|lead| lead.copies_for_others > 0);
-        let (fewest, words) = match fewest > 1 && !is_shared {
+        let mut multiplying = one.run.leads.iter().filter(|lead| lead.of > 0);
+        let is_alone = multiplying.any(|lead| 2 * lead.copies_for_others < lead.copies);
+        let (fewest, words) = match fewest > 1 && is_alone {
             true => (
                 1,
                 "each warp multiplies only what it has copied itself".into(),

@@ -62,7 +62,10 @@ pub fn judge<'a>(all: &LaunchResults<'a>) -> Judged<'a> {
         let mut what = format!("{}: {finding}", all.label(launch));
         what += &in_the_kernel(all, launch, one, finding);
         // A copy lands when its thread waits for it. If C is right, the bytes that were read are those that the copy overwrites.
-        let overwrites = is_unfinished(finding, &kind_of) && one.verification.ok();
+        let overwrites = is_unfinished(finding, &kind_of)
+            && one.verification.ok()
+            && matches!(&finding.kind, FindingKind::Race(conflict)
+                if [conflict.access, conflict.other_access].contains(&AccessKind::Read));
         if !has_ended && !overwrites && is_unfinished(finding, &kind_of) {
             let groups = groups::of(trial.instructions(), one);
             what += &groups.map_or(String::new(), |groups| format!("\n  {groups}"));

@@ -72,10 +72,13 @@ pub fn provenance(grade: &Grade) -> String {
         (Some(secret), Some(_)) => format!("hidden sizes from secret {secret}"),
         (Some(secret), None) => format!("questions from secret {secret}"),
         (None, Some(_)) => {
-            "the hidden sizes are public here; those of the grade that counts come from your teacher's secret"
+            "these hidden sizes are for practice; the grade that counts uses your teacher's secret"
                 .into()
         }
-        (None, None) => "the public questions; those of the grade that counts come from your teacher's secret".into(),
+        (None, None) => {
+            "these are the public questions; the grade that counts uses your teacher's secret"
+                .into()
+        }
     };
     let compiler = evidence.compiler.as_deref();
     format!(

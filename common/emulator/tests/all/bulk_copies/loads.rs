@@ -92,6 +92,14 @@ fn mistakes_in_a_load() {
         report.contains("512 bytes are expected after the last arrival"),
         "{report}"
     );
+    // As long as more bytes are expected than the copies so far bring, the phase cannot end.
+    let enough = good.replace(
+        whole,
+        "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%bar], 2048;",
+    );
+    let enough = enough.replace(wait, &format!("@%p0 {rest} {wait}"));
+    let report = go(&enough, true).report();
+    assert!(!report.contains("after the last arrival"), "{report}");
     // Without the fence after mbarrier.init.
     let fence = good.replace("fence.mbarrier_init.release.cluster;", "");
     assert!(

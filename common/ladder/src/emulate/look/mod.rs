@@ -51,7 +51,7 @@ pub struct Look {
     /// Bytes before the first element, for example for a second tile in the same array
     #[arg(long, value_name = "BYTES", requires = "show", default_value_t = 0)]
     pub offset: usize,
-    /// The element type: f16, bf16, f32, … [default: as declared; unsigned short is f16, and with --size a struct or bytes, too. With --size, elements of A and B are named instead]
+    /// The element type: f16, bf16, f32, … [default: as declared; unsigned short is f16, and with --size a struct or bytes, too. With --size, elements of A and B are shown by name unless --as is given]
     #[arg(long = "as", value_name = "TYPE", requires = "show", value_parser = element)]
     pub element: Option<Element>,
     /// The position in its row of 16-byte chunk `col` of row `row`, such as 'col ^ (row & 7)': elements are shown in

@@ -172,7 +172,10 @@ fn row(
         let all: Option<Vec<_>> = (0..count).map(of).collect();
         Some(Element::names(&all?))
     };
-    let elements = is(Meaning::F16).then(|| elements(operand.bytes as u16 / 2));
+    // A sum may happen to have the bits of an element.
+    let may_be =
+        is(Meaning::F16) && operand.role != "c" && operand.role != "d" && !opcode.starts_with("st");
+    let elements = may_be.then(|| elements(operand.bytes as u16 / 2));
     let is_f32 = is(Meaning::F32) && operand.bytes == 4;
     vec![
         name,

@@ -131,6 +131,7 @@ pub fn text(
         look.moment()
     );
     let labels = labels.filter(|_| look.element.is_none() && (2..=4).contains(&width));
+    let labels = labels.filter(|labels| holds_elements(&part, labels));
     let chunk = match labels {
         Some(_) if (columns * width).is_multiple_of(UNIT) => UNIT / width,
         _ => 1,
@@ -179,6 +180,31 @@ fn mapping(look: &Look, rows: usize, row_bytes: usize) -> Result<Option<Mapping>
     Ok(Some(mapping))
 }
 
+/// Whether most of what is there are elements of A and B. A sum may happen to have the bits of one.
+fn holds_elements(part: &Part, labels: &Labels) -> bool {
+    let all = (0..part.rows).flat_map(|row| (0..part.columns).map(move |column| (row, column)));
+    let values = all.filter_map(|(row, column)| element_at(part, row, column));
+    let (mut named, mut others) = (0, 0);
+    for value in values {
+        match label(value, labels) {
+            Some(_) => named += 1,
+            None if matches!(value, Value::Float(0.0)) => {}
+            None => others += 1,
+        }
+    }
+    named > others
+}
+
+/// The element of A or B that is this number: an f16, or the same number as f32.
+fn label(value: Value, labels: &Labels) -> Option<Name> {
+    let Value::Float(number) = value else {
+        return None;
+    };
+    let half = f16::from_f64(number);
+    let element = labels.get(half.to_bits());
+    element.filter(|_| half.to_f64() == number)
+}
+
 /// A range of columns of all rows, with `chunk` of them in a cell.
 fn panel(part: &Part, columns: Range<usize>, chunk: usize, labels: Option<&Labels>) -> String {
     let columns = columns.step_by(chunk);
@@ -213,14 +239,12 @@ fn panel(part: &Part, columns: Range<usize>, chunk: usize, labels: Option<&Label
 
 /// Some neighboring values: elements of A and B by their names, zeros together, others one by one.
 fn cell(values: impl Iterator<Item = Option<Value>>, labels: Option<&Labels>) -> String {
-    let label = |value: Option<Value>| match (labels, value) {
-        // Shared memory may hold f16 or the same number as f32.
-        (Some(labels), Some(Value::Float(number))) => labels.get(f16::from_f64(number).to_bits()),
-        _ => None,
-    };
     let (mut parts, mut named): (Vec<String>, Vec<Name>) = Default::default();
     for value in values {
-        if let Some(name) = label(value) {
+        let name = value
+            .zip(labels)
+            .and_then(|(value, labels)| label(value, labels));
+        if let Some(name) = name {
             named.push(name);
             continue;
         }
