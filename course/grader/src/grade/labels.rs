@@ -11,8 +11,9 @@ pub struct Coverage {
     pub of: u64,
     /// Bytes of operands, counting each element of A and B once per warp, tile of C and step that multiplies it.
     pub operand_bytes: u64,
-    /// Of these, bytes of elements of B.
-    pub b_bytes: u64,
+    /// The same for each operand of a product, if it is loaded by hand: elements of B count twice, since the two of a register are in two
+    /// rows.
+    pub by_hand: [u64; 2],
     /// Sums of C's elements beyond one for each: those of warps that divide K among them, and add up what each has.
     pub more_sums: u64,
 }
@@ -28,7 +29,7 @@ pub fn coverage(launched: &Launched, tile: [u32; 2]) -> Coverage {
         seen: vec![false; m as usize * n as usize * k as usize],
     };
     // A warp, a tile of C, and an element that the warp multiplies for it; the element implies the step.
-    let mut needed = Vec::new();
+    let mut needed = [Vec::new(), Vec::new()];
     let number = |element: Element| match element {
         Element::A(i, k_) => i * k + k_,
         Element::B(k_, j) => m * k + k_ * n + j,
@@ -52,7 +53,10 @@ pub fn coverage(launched: &Launched, tile: [u32; 2]) -> Coverage {
             Element::B(_, j) => Some(j / tile[1].max(1)),
             Element::A(..) => None,
         });
-        needed.extend(held().map(|element| (warps, row, column, number(*element))));
+        for (needed, held) in needed.iter_mut().zip([&a, &b]) {
+            let held = held.iter().flatten();
+            needed.extend(held.map(|element| (warps, row, column, number(*element))));
+        }
         let (columns, steps) = (factors.columns(), factors.k as usize);
         let result = |one: &Option<Element>, other: &Option<Element>| match (*one, *other) {
             // Of the transposed product, too.
@@ -73,16 +77,19 @@ pub fn coverage(launched: &Launched, tile: [u32; 2]) -> Coverage {
             seen.see(row, &column);
         }
     }
-    needed.sort_unstable();
-    needed.dedup();
+    for needed in &mut needed {
+        needed.sort_unstable();
+        needed.dedup();
+    }
     sums.sort_unstable();
     sums.dedup();
-    let of_b = needed.iter().filter(|(.., number)| *number >= m * k);
+    let bytes = |number: u32| if number < m * k { 2 } else { 4 };
     Coverage {
-        b_bytes: 2 * of_b.count() as u64,
+        by_hand: (needed.each_ref())
+            .map(|needed| needed.iter().map(|(.., number)| bytes(*number)).sum()),
         products: seen.seen.iter().filter(|seen| **seen).count() as u64,
         of: seen.seen.len() as u64,
-        operand_bytes: 2 * needed.len() as u64,
+        operand_bytes: 2 * needed.iter().map(Vec::len).sum::<usize>() as u64,
         more_sums: (sums.len() as u64).saturating_sub(u64::from(m) * u64::from(n)),
     }
 }

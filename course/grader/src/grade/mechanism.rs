@@ -12,7 +12,7 @@ use super::launches::LaunchResults;
 use super::plan::PlannedLaunch;
 use super::rubric::{AssignmentKind, Measure, TileVariant, What};
 use super::turns::Turns;
-use super::{Complaint, budget, clock, pipeline, quote, turns};
+use super::{Complaint, budget, clock, feeds, pipeline, quote, turns};
 
 /// The most lines in a complaint; further lines usually have the same mistake.
 const SHOWN: usize = 4;
@@ -460,12 +460,19 @@ fn operand_traffic<'a>(measure: &Measure, all: &LaunchResults<'a>, judged: &mut 
     let of_a_step = telling.map(|(launch, _)| {
         let steps: u64 = launch.tiles(all.rubric).iter().product();
         let needed = all.coverage(launch);
-        let again = if by_hand { needed.b_bytes } else { 0 };
-        (launch.tile, (needed.operand_bytes + again) / steps.max(1))
+        let bytes = match by_hand {
+            true => needed.by_hand.iter().sum(),
+            false => needed.operand_bytes,
+        };
+        let of_a_step = |bytes: u64| bytes / steps.max(1);
+        (
+            launch.tile,
+            (of_a_step(bytes), needed.by_hand.map(of_a_step)),
+        )
     });
     let of_a_step: BTreeMap<_, _> = of_a_step.collect();
     for (launch, one) in right {
-        let Some(of_a_step) = of_a_step.get(&launch.tile) else {
+        let Some((of_a_step, by_operand)) = of_a_step.get(&launch.tile) else {
             continue;
         };
         let tile = all.rubric.tile[launch.tile];
@@ -487,7 +494,19 @@ fn operand_traffic<'a>(measure: &Measure, all: &LaunchResults<'a>, judged: &mut 
         // A warp may read the number of each tile from shared memory.
         let numbers = rows * columns * all.trial(launch).warps();
         let wavefronts = wavefronts.saturating_sub(numbers);
-        let times = (wavefronts * WAVEFRONT) as f64 / needed.max(1) as f64;
+        let mut times = (wavefronts * WAVEFRONT) as f64 / needed.max(1) as f64;
+        // Neither operand may take what the other one leaves.
+        if by_hand {
+            let instructions = all.trial(launch).instructions();
+            let fed = feeds::operands(instructions);
+            for (operand, of_a_step) in [1, 2].into_iter().zip(by_operand) {
+                let loads = instructions.iter().zip(&one.run.counters).zip(&fed);
+                let loads = loads.filter(|((of, _), fed)| of.kind.is_load() && **fed == operand);
+                let wavefronts: u64 = loads.map(|((_, of), _)| of.shared.wavefronts).sum();
+                let needed = rows * columns * steps * of_a_step;
+                times = times.max((wavefronts * WAVEFRONT) as f64 / needed.max(1) as f64);
+            }
+        }
         let words = format!(
             "loads from shared memory take {times:.2} times the wavefronts that the multiplied elements {}",
             if by_hand {

@@ -52,6 +52,7 @@ mod dead;
 mod diagnose;
 mod diagnosis;
 mod element;
+mod feeds;
 mod fragment;
 mod gap;
 mod groups;
