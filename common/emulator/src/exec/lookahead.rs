@@ -7,7 +7,8 @@
 //! It cannot tell that a warp waits for each of its copies before it issues the next, or that several warps take turns doing so: then
 //! one tile is in flight at a time, however many stages are full. So the bytes that are in flight together are counted, too: for each
 //! copy, those of all copies of the block from it up to the first one that a wait for it happens before. Of other warps' copies, those that
-//! happen before it do not count, and those that are concurrent with it count half. Bytes that neither `ldmatrix` nor `wgmma` reads do not count, so that a copy
+//! happen before it do not count, and those that are concurrent with it count half. Bytes that neither `ldmatrix` nor `wgmma` reads do
+//! not count, so that a copy
 //! for show adds nothing.
 use std::collections::BTreeMap;
 
@@ -105,10 +106,15 @@ impl Products {
     /// The number of products in the epochs that are known to happen before. All lanes of a warp compute a product
     /// together, so it is enough if one lane's epoch is known.
     fn known(&self, is_known: impl Fn(u32) -> bool) -> u64 {
-        let before = self.epochs.partition_point(|&(at, _)| is_known(at));
-        let last = before.checked_sub(1).and_then(|at| self.epochs.get(at));
-        last.map_or(0, |&(_, total)| total)
+        up_to(&self.epochs, is_known)
     }
+}
+
+/// The count up to the last epoch that is known.
+fn up_to<T: Copy + Default>(epochs: &[(u32, T)], is_known: impl Fn(u32) -> bool) -> T {
+    let before = epochs.partition_point(|&(at, _)| is_known(at));
+    let last = before.checked_sub(1).and_then(|at| epochs.get(at));
+    last.map_or(T::default(), |&(_, count)| count)
 }
 
 impl Lookahead {
@@ -169,10 +175,9 @@ impl Lookahead {
                 let Some(observer) = observer.as_ref().filter(|_| by != actor) else {
                     return issues.len();
                 };
-                let is_known = |epoch| (0..32).any(|lane| observer.see(by, lane, epoch));
-                let before = epochs.partition_point(|&(at, _)| is_known(at));
-                let last = before.checked_sub(1).and_then(|at| epochs.get(at));
-                last.map_or(0, |&(_, count)| count)
+                up_to(epochs, |epoch| {
+                    (0..32).any(|lane| observer.see(by, lane, epoch))
+                })
             })
             .collect()
     }

@@ -26,14 +26,14 @@ pub fn of(launched: &Launched, task: AssignmentKind, tile: &TileVariant) -> Opti
     }
     let is_gemm = task == AssignmentKind::Gemm;
     let steps = || is_gemm.then(|| steps(&product, &wrong, tile.k)).flatten();
-    let in_columns = || {
-        (!is_gemm)
-            .then(|| in_another_order(&product, &wrong))
-            .flatten()
+    // The order in a transpose's columns tells more than that indices are exchanged; in C it is the other way round.
+    let in_another_order = || in_another_order(&product, &wrong);
+    let exchanged = || exchanged(&product, &wrong);
+    let order = match is_gemm {
+        true => exchanged().or_else(in_another_order),
+        false => in_another_order().or_else(exchanged),
     };
-    in_columns()
-        .or_else(|| exchanged(&product, &wrong))
-        .or_else(|| in_another_order(&product, &wrong))
+    order
         .or_else(steps)
         .or_else(|| overwritten(&product))
         .or_else(|| another_tile(&product, tile))
