@@ -47,8 +47,8 @@ pub struct CopyLead {
     /// The same for the warp that issued the copy; the maximum if there are several.
     pub issuer_of: u64,
     /// A numerator and a denominator: their quotient is how many bytes of the block are in flight together, averaged over those of the
-    /// issuing warp. Each copy of size b for which a later issuer of the block knows of a wait adds b d to the numerator and b to the
-    /// denominator; d is the number of bytes that the block issues from the middle of the copy until then. Only bytes that `ldmatrix` or `wgmma` reads count. If several warps issue copies, this
+    /// issuing warp. Each copy of size b for which a later issuer of the block knows of a wait, and which is itself issued after a wait,
+    /// adds b d to the numerator and b to the denominator; d is the number of bytes that the block issues from the middle of the copy until then. Only bytes that `ldmatrix` or `wgmma` reads count. If several warps issue copies, this
     /// is for the one with the smallest part of its bytes in flight.
     pub in_flight: [u64; 2],
     /// All bytes that the block copied and that `ldmatrix` or `wgmma` read.
@@ -65,8 +65,8 @@ pub struct CopyLead {
 }
 
 impl CopyLead {
-    /// How many of the block's bytes are in flight together, on average, seen from the middle of each of the issuing warp's copies. Infinite
-    /// if no warp learns of a wait before it issues a copy.
+    /// How many of the block's bytes are in flight together, on average, seen from the middle of each of the issuing warp's copies that
+    /// follow a wait. Infinite if there are none for which a wait is known before another copy is issued.
     pub fn bytes_in_flight(&self) -> f64 {
         match self.in_flight {
             [_, 0] => f64::INFINITY,

@@ -7,7 +7,8 @@
 //! It cannot tell that a warp waits for each of its copies before it issues the next, or that several warps take turns doing so: then
 //! one tile is in flight at a time, however many stages are full. So the bytes that are in flight together are counted, too: for each
 //! copy, those of all copies of the block from it up to the first one that a wait for it happens before. Of other warps' copies, those that
-//! happen before it do not count, and those that are concurrent with it count half. Bytes that neither `ldmatrix` nor `wgmma` reads do
+//! happen before it do not count, and those that are concurrent with it count half. The copies that fill the pipeline, issued one after the
+//! other before any wait, are left out, since in a short launch they would raise the average. Bytes that neither `ldmatrix` nor `wgmma` reads do
 //! not count, so that a copy
 //! for show adds nothing.
 use std::collections::BTreeMap;
@@ -56,6 +57,8 @@ struct Issued {
     number: usize,
     /// How many issues of each warp of the block happen before it.
     known: Vec<usize>,
+    /// Whether it fills the pipeline: no wait for a copy of the block is known to happen before it.
+    fills: bool,
     /// How many of the bytes that it wrote were read by `ldmatrix` or `wgmma`.
     bytes: u64,
     /// The warps that waited for it, each with its epoch at that time.
@@ -144,12 +147,16 @@ impl Lookahead {
         let before = self.warps.iter().enumerate().map(seen).collect();
         let known = self.known_issues(actor, lane, order);
         self.end_flights(actor, lane, order);
+        let fills = self
+            .block_of(actor)
+            .all(|by| self.issuers[by].flights.is_empty());
         let number = &mut self.blocks[actor / self.warps_of_block];
         self.issues.push(Issued {
             by: actor,
             before,
             number: *number,
             known,
+            fills,
             bytes: 0,
             waited: Vec::new(),
         });
@@ -285,7 +292,8 @@ impl Lookahead {
         let all = self.block_of(actor);
         for &(place, end) in &self.issuers[actor].flights {
             let issue = self.issuers[actor].issues.get(place);
-            let Some(one) = issue.and_then(|&issue| self.issued(issue)) else {
+            let one = issue.and_then(|&issue| self.issued(issue));
+            let Some(one) = one.filter(|one| !one.fills) else {
                 continue;
             };
             let mut twice = 0;
