@@ -128,6 +128,9 @@ pub struct Options {
     /// Record how early asynchronous copies were issued. It requires `sanitize`, whose vector clocks know which
     /// products are ordered before an issue.
     pub lookahead: bool,
+    /// Count the bytes that threads load from shared memory and have stored there themselves. It requires `sanitize`, which knows
+    /// the last store.
+    pub own_loads: bool,
     /// Record the instructions that the warps of these blocks execute.
     pub trace: Option<TraceRequest>,
     /// Called before each load from memory, with the shared memory of the block: whether a result depends on what it holds can be
@@ -167,6 +170,9 @@ pub struct LaunchReport {
     pub leads: Vec<CopyLead>,
     /// The most mbarriers that a block has had in bytes that held nothing else.
     pub mbarriers: u32,
+    /// Bytes that ordinary loads of a thread brought from shared memory, and that the same thread was the last to store there or to
+    /// copy there by `cp.async`, if [`Options::own_loads`] is set.
+    pub own_loads: u64,
     /// Mistakes of the kernel; empty if nothing was found wrong.
     pub findings: Vec<Finding>,
     /// Findings that are not, or not certainly, mistakes: warnings and notes, by [`Finding::severity`].

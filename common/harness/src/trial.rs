@@ -96,6 +96,7 @@ impl Trial {
                 relaunched: true,
                 patterns: true,
                 lookahead: true,
+                own_loads: task == Task::Transpose,
                 limits: Limits {
                     memory: MEMORY,
                     ..Limits::default()

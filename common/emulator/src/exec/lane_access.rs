@@ -313,6 +313,9 @@ impl Execution<'_> {
         };
         let flag = match *place {
             Target::Shared(at) => {
+                if matches!(does, Does::Read) {
+                    self.note_own(at, bytes, site);
+                }
                 self.check(how, at, bytes, site);
                 Flag::Shared(self.rank, at)
             }

@@ -47,6 +47,8 @@ impl Warp {
         {
             cx.profiler.shared(request, &addresses, mask);
             if SANITIZE {
+                lanes(mask)
+                    .for_each(|lane| cx.note_own(addresses[lane], bytes, self.site(op, lane)));
                 cx.check_lanes(AccessMode::Read, &addresses, bytes, op, self, mask);
             }
             self.load_shared(access, &addresses, mask, cx);

@@ -26,6 +26,8 @@ pub(super) struct Profiler {
     pub leads: Vec<CopyLead>,
     /// The most mbarriers that a block has had in bytes that held nothing else.
     pub mbarriers: u32,
+    /// Bytes that threads loaded from shared memory and had stored there themselves, if requested.
+    pub own_loads: u64,
     /// Present if a trace or a snapshot is requested.
     pub tracer: Option<Box<Tracer>>,
 }
@@ -121,6 +123,7 @@ impl Profiler {
             factors: options.factors.then(Vec::new),
             leads: Vec::new(),
             mbarriers: 0,
+            own_loads: 0,
             ops: vec![Counters::default(); ops],
             waits: BTreeMap::new(),
             shared: vec![SharedPattern::default(); slots],
@@ -308,6 +311,7 @@ impl Profiler {
         }
         self.leads.append(&mut other.leads);
         self.mbarriers = self.mbarriers.max(other.mbarriers);
+        self.own_loads += other.own_loads;
         for (a, b) in self.ops.iter_mut().zip(&other.ops) {
             *a += *b;
         }

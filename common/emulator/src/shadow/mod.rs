@@ -84,6 +84,16 @@ impl Shadow {
         cell(address)..=cell(address + bytes.max(1) - 1)
     }
 
+    /// How many of these bytes the thread was the last to store, or to copy by `cp.async`.
+    pub fn own(&self, address: u32, bytes: u32, by: Site) -> u32 {
+        let is_own = |cell: &usize| {
+            let Write { stamp, warp, .. } = self.writes[*cell];
+            stamp.clock > 0 && (usize::from(warp), stamp.lane() as usize) == (by.warp, by.lane)
+        };
+        let cells = self.range(address, bytes).filter(is_own).count() as u32;
+        (cells << self.shift).min(bytes)
+    }
+
     /// A number for the last writes of these bytes, 0 if there is none: it changes with the next write.
     pub fn last_writes(&self, address: u32, bytes: u32) -> u64 {
         let strong = |cell| self.strong.get(&cell).map_or(0, |write| write.stamp.bits());

@@ -87,3 +87,40 @@ fn registers(text: &str) -> Vec<&str> {
     let words = text.split(|c: char| !(c.is_alphanumeric() || c == '%' || c == '_' || c == '$'));
     words.filter(|word| word.starts_with('%')).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use emulator::{Context, Options};
+
+    use super::*;
+
+    /// A comes from ordinary loads, by way of a `mov`; B from `ldmatrix`. The addresses of both reach nothing.
+    #[test]
+    fn each_load_reaches_its_operand() {
+        let ptx = ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k() {\n\
+            .reg .b32 %r<16>;\n.reg .f32 %f<4>;\n.shared .align 16 .b8 tile[1024];\n\
+            mov.u32 %r8, tile;\n\
+            ld.shared.u32 %r9, [%r8];\n\
+            mov.b32 %r1, %r9;\n\
+            ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {%r5, %r6}, [%r8];\n\
+            mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f0, %f1, %f2, %f3}, {%r1, %r1, %r1, %r1}, {%r5, %r6}, \
+            {%f0, %f1, %f2, %f3};\nret;\n}\n";
+        let module = Context::new(Options::default()).load_module(ptx);
+        let function = module.and_then(|module| module.function("k"));
+        let function = function.expect("PTX");
+        let opcodes = function
+            .instructions()
+            .iter()
+            .zip(operands(function.instructions()));
+        let reached: Vec<_> = opcodes.map(|(of, by)| (&*of.opcode, by)).collect();
+        assert_eq!(
+            reached[..4],
+            [
+                ("mov.u32", 0),
+                ("ld.shared.u32", 1),
+                ("mov.b32", 1),
+                ("ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16", 2)
+            ]
+        );
+    }
+}

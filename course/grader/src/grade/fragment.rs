@@ -5,6 +5,7 @@ use emulator::{Instruction, InstructionKind, MatrixFactors};
 use harness::Launched;
 
 use super::diagnosis::{Cause, CauseKind};
+use super::feeds;
 use super::labels::{Element, Labels};
 
 /// Examines the first operand of a matrix product that is not a block of A or of B.
@@ -21,14 +22,17 @@ pub fn wrong(launched: &Launched, instructions: &[Instruction]) -> Option<Cause>
     }
     let is_box = |of: &Instruction| matches!(of.kind, InstructionKind::BulkCopy { tensor: true });
     let by_tma = instructions.iter().any(is_box);
-    let by_ldmatrix = instructions
+    let reached = feeds::operands(instructions);
+    let matrix = instructions
         .iter()
-        .any(|of| of.opcode.starts_with("ldmatrix"));
+        .zip(&reached)
+        .filter(|(of, _)| of.opcode.starts_with("ldmatrix"));
+    let by_ldmatrix = matrix.fold(0, |all, (_, reached)| all | reached);
     let found = all.iter().find_map(|factors| {
         let instruction = instructions.get(factors.instruction)?;
         let by_wgmma = matches!(instruction.kind, InstructionKind::Wgmma(_));
-        let a = Operand::of(factors, &labels, 'A', by_ldmatrix);
-        let b = Operand::of(factors, &labels, 'B', by_ldmatrix);
+        let a = Operand::of(factors, &labels, 'A', by_ldmatrix & 1 != 0);
+        let b = Operand::of(factors, &labels, 'B', by_ldmatrix & 2 != 0);
         let empty = || a.empty_half().or_else(|| b.empty_half());
         let unknown = || {
             empty()
@@ -62,7 +66,7 @@ fn said_of_tma(cause: Cause) -> Cause {
 /// A decoded operand: `rows` of A, or of B.
 struct Operand {
     name: char,
-    /// Whether the kernel has an `ldmatrix`.
+    /// Whether an `ldmatrix` loads it.
     by_ldmatrix: bool,
     columns: usize,
     /// In row-major order.

@@ -143,15 +143,18 @@ impl<'a> Product<'a> {
     }
 }
 
-/// A sample of these elements, one of each `all.len() / LOOKED_AT` in a row; which one differs, so that it is not always the same column.
+/// A sample of these elements: the first, and one of each `all.len() / LOOKED_AT` in a row; which one differs, so that it is not always
+/// the same column.
 fn some(all: Vec<(usize, usize)>) -> Vec<(usize, usize)> {
     if all.len() <= LOOKED_AT {
         return all;
     }
-    let (step, place) = (all.len() / LOOKED_AT, |i: usize| i * all.len() / LOOKED_AT);
-    (0..LOOKED_AT)
-        .map(|i| all[place(i) + harness::splitmix64(i as u64) as usize % step])
-        .collect()
+    let step = all.len() / LOOKED_AT;
+    let one = |i: usize| match i {
+        0 => all[0],
+        _ => all[i * all.len() / LOOKED_AT + harness::splitmix64(i as u64) as usize % step],
+    };
+    (0..LOOKED_AT).map(one).collect()
 }
 
 /// Most wrong elements hold what belongs to the element with the same index bits flipped, or with swapped indices.

@@ -17,6 +17,7 @@
 //! | `mechanism` | is it right for the right reason? |
 //! | `turns` | do lanes that would conflict take turns? |
 //! | `budget` | what may and must a kernel do, with whatever instructions? |
+//! | `own_slots` | do threads exchange values through shared memory? |
 //! | `shared_values` | do the values that are multiplied or moved come from shared memory? |
 //! | `dead` | which accesses to shared memory does C not depend on? |
 //! | `pipeline` | how early are copies issued? |
@@ -64,6 +65,7 @@ mod mechanism;
 mod merged_loads;
 mod misplaced;
 mod overrun;
+mod own_slots;
 mod pattern;
 mod pipeline;
 pub(crate) mod plan;
@@ -101,7 +103,7 @@ const NO_MISTAKE: &str = "none-of-these";
 
 /// The version of the rules, part of every grade: raised whenever the same kernel might get other points, or other
 /// sizes.
-pub const VERSION: &str = "23";
+pub const VERSION: &str = "24";
 
 /// What a child process has to grade; it prints a `results.json`.
 #[derive(Clone, Debug)]

@@ -24,6 +24,7 @@ pub(super) fn report(
     } = request;
     let mut report = LaunchReport {
         mbarriers: profiler.mbarriers,
+        own_loads: profiler.own_loads,
         ..LaunchReport::default()
     };
     if !fatal {

@@ -11,6 +11,7 @@ pub mod declaration;
 mod registers;
 mod table;
 
+use std::ops::RangeInclusive;
 use std::path::Path;
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
@@ -103,9 +104,17 @@ impl Look {
         instructions: &[Instruction],
     ) -> Result<SnapshotRequest> {
         let line = self.at.context("--at names a line")?;
-        let all: Vec<usize> = (0..instructions.len())
-            .filter(|&index| lines_of(source, &instructions[index]).any(|of| of == line))
-            .collect();
+        let within = |lines: RangeInclusive<u32>| -> Vec<usize> {
+            let is_there = |&index: &usize| {
+                lines_of(source, &instructions[index]).any(|of| lines.contains(&of))
+            };
+            (0..instructions.len()).filter(is_there).collect()
+        };
+        let mut all = within(line..=line);
+        // The compiler gives a statement of several lines, such as inline PTX, the number of its last one.
+        if all.is_empty() {
+            all = within(line..=end_of_statement(source, line));
+        }
         if all.is_empty() {
             let mut near: Vec<u32> = instructions
                 .iter()
@@ -192,6 +201,16 @@ impl Look {
             self.moment()
         )
     }
+}
+
+/// The last line of the statement that `line` is in.
+fn end_of_statement(source: &Source, line: u32) -> u32 {
+    let lines = source.text.iter().flat_map(|text| text.lines());
+    let from = lines.skip(line.saturating_sub(1) as usize).zip(line..);
+    let mut code =
+        from.map(|(text, at)| (text.split("//").next().unwrap_or_default().trim_end(), at));
+    let end = code.find(|(code, _)| code.is_empty() || code.ends_with([';', '{', '}']));
+    end.map_or(line, |(_, at)| at)
 }
 
 /// The lines of the source that an instruction belongs to: in the kernel, and in the function that was inlined there.
