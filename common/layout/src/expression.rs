@@ -220,7 +220,8 @@ impl Parser<'_> {
         let word = self.cursor.word();
         let node = match word {
             "row" => Node::Row,
-            "col" => Node::Column,
+            // With 16-byte units, as in kernels.
+            "col" | "chunk" => Node::Column,
             _ if word.starts_with(|c: char| c.is_ascii_digit()) => Node::Number(self.number(word)?),
             _ => return Err(self.unexpected("a number, row, col or (")),
         };

@@ -171,8 +171,8 @@ impl Waiter {
         let at = match split.state {
             State::Barrier(_) => WaitsAt::Barrier,
             State::Mbarrier(..) => WaitsAt::Mbarrier,
-            State::Ready
-            | State::Warp(_)
+            State::Ready => WaitsAt::Loop,
+            State::Warp(_)
             | State::WholeWarp
             | State::Warpgroup(_)
             | State::Cluster

@@ -7,6 +7,7 @@ use crate::Space;
 use crate::finding::{AccessKind, FindingKind, MemoryAccess};
 use crate::lower::{SHARED_BASE, window};
 use crate::op::Order;
+use crate::program::{Program, Symbol};
 use crate::shadow::{AccessMode, Site};
 
 /// The launch cannot continue; the finding has been recorded.
@@ -56,13 +57,65 @@ const RANK: u32 = 24;
 
 /// The rank in an address from `mapa`, generic or in the cluster's window.
 pub(super) fn rank_of(address: u64) -> Option<u32> {
-    ((address as u32) >> RANK).checked_sub(1)
+    ((in_window(address) as u32) >> RANK).checked_sub(1)
 }
 
 /// The corresponding address in the block of this rank.
 pub(super) fn map_to_rank(address: u64, rank: u32) -> u64 {
-    let inside = address & !u64::from(u32::MAX) | address & u64::from(u32::MAX >> (32 - RANK));
-    inside | u64::from(rank + 1) << RANK
+    let offset = in_window(address);
+    let inside = offset & !u64::from(u32::MAX) | offset & u64::from(u32::MAX >> (32 - RANK));
+    (address - offset) + (inside | u64::from(rank + 1) << RANK)
+}
+
+/// An address in shared memory, which may be generic, in the window.
+fn in_window(address: u64) -> u64 {
+    match space_of(address) {
+        Space::Shared => address - window::SHARED,
+        _ => address,
+    }
+}
+
+/// Where an address is, instead of in a block's shared memory, which ends at `end`.
+fn outside_shared_memory(address: u64, bytes: u64, program: &Program, end: u32) -> String {
+    let all = end - SHARED_BASE;
+    let mut words = format!(
+        "outside the block's {all} bytes of shared memory, which start at 0x{SHARED_BASE:x}"
+    );
+    // A generic address, or its lower half.
+    let generic = [window::SHARED, window::SHARED & u64::from(u32::MAX)];
+    let offset = generic.map(|start| address.checked_sub(start));
+    let is_inside = |offset: &u64| (SHARED_BASE.into()..end.into()).contains(offset);
+    if offset
+        .into_iter()
+        .flatten()
+        .any(|offset| is_inside(&offset))
+    {
+        words += "\nA generic address of shared memory is not one of the shared window: __cvta_generic_to_shared converts it";
+        return words;
+    }
+    // An index may be negative.
+    let at = i64::from(address as u32 as i32);
+    let start = |symbol: &Symbol| i64::from(symbol.start);
+    let symbols = program.symbols.iter();
+    let before = symbols.clone().filter(|symbol| start(symbol) <= at);
+    if let Some(symbol) = before.max_by_key(|symbol| symbol.start) {
+        let first = at - start(symbol);
+        let (last, has) = (
+            first + bytes as i64 - 1,
+            symbol.bytes.unwrap_or(end - symbol.start),
+        );
+        words += &format!(
+            "\nBytes {first} to {last} of {}, which has {has}",
+            symbol.name
+        );
+    } else if let Some(first) = symbols.min_by_key(|symbol| symbol.start) {
+        words += &format!(
+            "\n{} bytes before {}: a negative index",
+            start(first) - at,
+            first.name
+        );
+    }
+    words
 }
 
 pub(super) fn shared_read(shared: &[u32], address: u32, bytes: u32) -> u64 {
@@ -132,6 +185,11 @@ impl Target {
 }
 
 impl Execution<'_> {
+    /// Whether this is an address in the block's shared memory, and not a generic one.
+    fn is_in_shared(&self, address: u64) -> bool {
+        (SHARED_BASE.into()..self.machine.shared_end.into()).contains(&address)
+    }
+
     /// Checks one lane's access and finds its target.
     #[inline(always)]
     pub fn locate(&mut self, touch: &LaneAccess, verb: AccessKind) -> Result<Target> {
@@ -221,12 +279,15 @@ impl Execution<'_> {
             }
             _ => {
                 let (nearest, after) = match space {
+                    Space::Global | Space::Generic if self.is_in_shared(address) => {
+                        let nearest = "an address in the shared window: an instruction takes it only with `.shared` in its name";
+                        (nearest.into(), None)
+                    }
                     Space::Global | Space::Generic => self.machine.memory.nearest(address),
                     Space::Shared | Space::Cluster => {
-                        let bytes = self.machine.shared_end - SHARED_BASE;
-                        let nearest = format!(
-                            "outside the block's {bytes} bytes of shared memory, which start at 0x{SHARED_BASE:x}"
-                        );
+                        let (program, end) = (self.machine.program, self.machine.shared_end);
+                        let nearest =
+                            outside_shared_memory(address, u64::from(bytes), program, end);
                         (nearest, None)
                     }
                     Space::Local => {

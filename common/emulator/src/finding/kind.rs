@@ -114,7 +114,9 @@ pub enum WaitsAt {
     Barrier,
     /// An mbarrier.
     Mbarrier,
-    /// Anything else, such as other lanes, registers or a value in memory.
+    /// Nothing: it repeats a loop whose condition no longer changes.
+    Loop,
+    /// Anything else, such as other lanes or registers.
     Other,
 }
 

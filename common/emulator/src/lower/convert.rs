@@ -47,6 +47,10 @@ impl Lowering<'_> {
         let &[to, from] = types else {
             return Err(instr.unsupported());
         };
+        if is_rounding_missing(instr, to, from) {
+            let what = "needs a rounding modifier, such as `cvt.rn` (PTX ISA, \"cvt\")";
+            return Err(instr.wrong(what));
+        }
         let [d, a] = self.operands::<2>(instr)?;
         let Some(steps) = steps(instr, to, from) else {
             return Err(instr.unsupported());
@@ -93,6 +97,20 @@ fn fast(instr: &Instr, to: Type, from: Type, d: Reg, a: Reg) -> Option<LaneOp> {
         (32, 16, Class::B32) if narrows && instr.has("rn") => LaneOp::F32ToF16(regs),
         _ => return None,
     })
+}
+
+/// Conversions of floating-point numbers to narrower ones or to integers, and of integers to floating point, state how they round.
+fn is_rounding_missing(instr: &Instr, to: Type, from: Type) -> bool {
+    let rounds = [
+        "rn", "rz", "rm", "rp", "rna", "rs", "rni", "rzi", "rmi", "rpi",
+    ];
+    let rounds = rounds.iter().any(|rounding| instr.has(rounding));
+    let narrows = match (from.is_float(), to.is_float()) {
+        (true, true) => to.bits < from.bits,
+        (false, false) => false,
+        _ => true,
+    };
+    narrows && !rounds
 }
 
 /// The functions of a conversion, applied one after the other.

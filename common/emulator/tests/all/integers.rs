@@ -248,7 +248,6 @@ fn what_is_not_an_instruction_is_refused() {
         "min.relu.u32 %r0, %r1, %r2",
         "add.sat.s16x2 %r0, %r1, %r2",
         "prmt.b32.f5e %r0, %r1, %r2, %r3",
-        "div.rn.sat.f32 %f0, %f1, %f2",
         "min.xorsign.f32 %f0, %f1, %f2",
         "add.rn.ftz.bf16 %h0, %h1, %h2",
         "cvt.rn.satfinite.f16x2.e4m3x2 %r0, %h0",

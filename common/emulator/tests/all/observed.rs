@@ -150,10 +150,18 @@ fn copies_in_flight_together_are_those_before_the_first_that_comes_after_a_wait(
     let read_other = READ.replace("[%r22]", "[%r22+512]");
     let each = format!("{COPY}\n{WAIT}\n{READ}");
     assert_eq!(in_flight(&each.repeat(3)), Some((256.0, 3 * 512)));
+    let next = format!("{COPY}\n{all_but_one}\n{read_other}\n{other}\n{all_but_one}\n{READ}");
     let two = format!(
-        "{COPY}\n{other}\n{all_but_one}\n{READ}\n{COPY}\n{all_but_one}\n{read_other}\n{other}\n{WAIT}\n{read_other}"
+        "{COPY}\n{other}\n{all_but_one}\n{READ}\n{}\n{WAIT}\n{READ}\n{read_other}",
+        next.repeat(2)
     );
-    assert_eq!(in_flight(&two), Some((512.0 + 256.0, 4 * 512)));
+    assert_eq!(in_flight(&two), Some((512.0 + 256.0, 6 * 512)));
+    // Only the first two are in flight together, which fill the pipeline.
+    let fills = format!(
+        "{COPY}\n{other}\n{WAIT}\n{READ}\n{read_other}\n{}",
+        each.repeat(3)
+    );
+    assert_eq!(in_flight(&fills), Some((256.0, 5 * 512)));
     let never_told = format!("{COPY}\n{other}\n{WAIT}\n{read_other}");
     assert_eq!(in_flight(&never_told), Some((f64::INFINITY, 2 * 512)));
     // A copy that nothing reads does not count.

@@ -30,10 +30,6 @@ fn approximations_that_ptx_does_not_have_are_refused() {
         "ex2.approx.ftz.f16 %h0, %h1",
         "ex2.approx.bf16 %h0, %h1",
         "tanh.approx.ftz.f32 %f0, %f1",
-        "rcp.approx.f64 %d0, %d1",
-        "rcp.full.f32 %f0, %f1",
-        "div.approx.f64 %d0, %d1, %d2",
-        "sqrt.approx.sat.f32 %f0, %f1",
         "add.approx.f32 %f0, %f1, %f2",
     ] {
         let expected = format!("PTX line 17 (kernel.cu:17): the emulator cannot execute `{text}`");
@@ -315,6 +311,19 @@ fn modifiers_that_an_opcode_does_not_take_are_refused() {
             "shfl.sync.xor.b32 %r3, %r1, 1, 0, -1;",
             "shfl.sync.{up|down|bfly|idx}.b32",
         ),
+        (
+            "ld.shared.v4.f16 {%h0, %h1, %h2, %h3}, [%r1];",
+            "ld.shared.v4.b16",
+        ),
+        ("st.shared.bf16 [%r1], %h0;", "st.shared.b16"),
+        ("mov.f16 %h0, %h1;", "mov.b16"),
+        ("xor.u32 %r0, %r1, %r2;", "xor.b32"),
+        ("fma.f32 %f0, %f1, %f2, %f3;", "fma.{rn|rz|rm|rp}.f32"),
+        ("div.f32 %f0, %f1, %f2;", "div.{approx|full}.f32"),
+        ("div.approx.f64 %d0, %d1, %d2;", "div.approx.f32"),
+        ("div.rn.sat.f32 %f0, %f1, %f2;", "div.rn.f32"),
+        ("sqrt.approx.sat.f32 %f0, %f1;", "sqrt.approx.f32"),
+        ("rcp.full.f32 %f0, %f1;", "rcp.approx.f32"),
     ] {
         let error = lower(&module("", text)).expect_err(text).to_string();
         let says = format!("; did you mean `{meant}`?");
@@ -343,6 +352,23 @@ fn roundings_that_a_conversion_does_not_take_are_refused() {
     for text in ["cvt.rn.f32.bf16 %f0, %h1;", "cvt.rni.f32.f32 %f0, %f1;"] {
         lower(&module("", text)).expect(text);
     }
+}
+
+/// ptxas: "Rounding modifier required for instruction 'cvt'".
+#[test]
+fn conversions_that_round_say_how() {
+    for text in [
+        "cvt.f16.f32 %h0, %f1",
+        "cvt.bf16.f32 %h0, %f1",
+        "cvt.f32.f64 %f0, %d1",
+        "cvt.f32.u32 %f0, %r1",
+        "cvt.u32.f32 %r0, %f1",
+    ] {
+        let says = format!("`{text}` needs a rounding modifier");
+        let error = refusal(&format!("{text};"));
+        assert!(error.contains(&says), "{error}");
+    }
+    assert!(lower(&module("", "cvt.f64.f32 %d0, %f1; cvt.f32.f16 %f0, %h1;")).is_ok());
 }
 
 /// ptxas does not mind their order.

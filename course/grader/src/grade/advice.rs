@@ -25,6 +25,17 @@ pub type KindOf<'a> = dyn Fn(&Location) -> Option<&'a InstructionKind> + 'a;
 /// An anchor of the book's page of mistakes, and a hint.
 pub fn advice(finding: &Finding, kind_of: &KindOf) -> (&'static str, &'static str) {
     match &finding.kind {
+        FindingKind::OutOfBounds { nearest, .. }
+            if ["generic address", "shared window"]
+                .iter()
+                .any(|is| nearest.contains(is)) =>
+        {
+            (
+                "out-of-bounds",
+                "which address does this instruction take: one in shared memory, as `__cvta_generic_to_shared` gives, or a generic one, as a \
+                 pointer is? `.shared` in its name decides",
+            )
+        }
         FindingKind::OutOfBounds { access, .. }
             if access.space == Space::Shared
                 && matches!(
@@ -46,7 +57,7 @@ pub fn advice(finding: &Finding, kind_of: &KindOf) -> (&'static str, &'static st
         FindingKind::OutOfBounds { .. } => (
             "out-of-bounds",
             "how large does this index get, and how many bytes are there? A column beyond the end of a row is an element of the next row: which tile \
-             does this block compute, and does K have the step that is loaded?",
+             does this block compute, and how far does each loop go?",
         ),
         FindingKind::Misaligned(_) => (
             "misaligned",
@@ -170,6 +181,9 @@ fn deadlock(waiting: &[WaitingThreads]) -> &'static str {
     } else if at(WaitsAt::Barrier) {
         "which warps come to this barrier, how often, and are they as many threads as it counts? A warp that should not come here \
          counts, too"
+    } else if at(WaitsAt::Loop) {
+        "what ends this loop? If a counter does: does it reach the bound, and is its type wide enough? If a value in memory does: which thread \
+         writes it, and can that thread still do so?"
     } else {
         "what would end this wait, and can any thread still do that? What all warps of a warpgroup have to execute (wgmma, setmaxnreg), no \
          condition may keep from some of them; registers come from warps that have given theirs back"
@@ -211,8 +225,13 @@ fn race(
         both.into_iter().filter_map(kind_of).any(is_it)
     };
     let initializes = |kind: &InstructionKind| matches!(kind, InstructionKind::Mbarrier { .. });
+    let all = |is_it: fn(&InstructionKind) -> bool| {
+        let both = [location, &conflict.other];
+        both.into_iter().all(|at| kind_of(at).is_some_and(is_it))
+    };
+    let copies = |kind: &InstructionKind| matches!(kind, InstructionKind::AsyncCopy { .. });
     let by_tma = either(|kind| matches!(kind, InstructionKind::BulkCopy { .. }));
-    let by_copy = either(|kind| matches!(kind, InstructionKind::AsyncCopy { .. }));
+    let by_copy = either(copies);
     if either(initializes) {
         return (
             "mbarrier-misuse",
@@ -246,11 +265,16 @@ fn race(
             "two copies write the same bytes: does the address formula map two chunks to the same place, or does a copy to a place begin \
              before the previous one is complete?",
         ),
-        (AsyncWrite, Write) | (Write, AsyncWrite) if of_one_line(conflict, location) => (
-            "two-in-one-place",
-            "two copies write the same bytes: does the address formula map two chunks to the same place, does each stay in its row, and is the array \
+        // A copy that has landed is a write.
+        (AsyncWrite, Write) | (Write, AsyncWrite)
+            if of_one_line(conflict, location) || all(copies) =>
+        {
+            (
+                "two-in-one-place",
+                "two copies write the same bytes: does the address formula map two chunks to the same place, does each stay in its row, and is the array \
              large enough for all rows?",
-        ),
+            )
+        }
         (AsyncWrite, Write) | (Write, AsyncWrite) => (
             "cp-async-wait",
             "a copy to these bytes may still be in flight while they are written: what waits for the copy, or do the two share a place by mistake?",

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::num::FpCategory;
 
-use emulator::InstructionKind;
+use emulator::{FactorFormat, Instruction, InstructionKind};
 use harness::{DISTINCT, Launched, Size, TrialLaunch, Values};
 
 use super::launches::LaunchResults;
@@ -72,6 +72,9 @@ pub fn of(all: &LaunchResults, launch: &PlannedLaunch, wrong: &Launched) -> Opti
     {
         return Some(cause);
     }
+    if let Some(cause) = other_format(all, launch, wrong) {
+        return Some(cause);
+    }
     let on = TrialLaunch {
         size,
         values: Values::Distinct,
@@ -110,12 +113,43 @@ pub fn of(all: &LaunchResults, launch: &PlannedLaunch, wrong: &Launched) -> Opti
             (task == AssignmentKind::Gemm && is_written)
                 .then(|| probe::of(all.trial(launch), size, &launch.on))
                 .flatten()
+                .map(|cause| tried_at(size, launch.on.size, cause))
         })
         .or_else(|| {
             (task == AssignmentKind::Gemm)
                 .then(|| rounded(wrong))
                 .flatten()
         })
+}
+
+/// The tensor cores multiply numbers of another format than those of A and B.
+fn other_format(all: &LaunchResults, launch: &PlannedLaunch, wrong: &Launched) -> Option<Cause> {
+    let counted = all.trial(launch).instructions().iter();
+    let executed = counted
+        .zip(&wrong.run.counters)
+        .filter(|(_, counters)| counters.executions > 0);
+    let other = |of: &Instruction| match of.kind {
+        InstructionKind::Mma(product) | InstructionKind::Wgmma(product) => {
+            product.factors != FactorFormat::F16
+        }
+        _ => false,
+    };
+    let (of, _) = executed.into_iter().find(|(of, _)| other(of))?;
+    Some(Cause {
+        what: format!("{} does not multiply f16, which A and B are", of.opcode),
+        hint: "which part of the instruction's name is the type of A, and which one that of B?"
+            .into(),
+        kind: CauseKind::Factors,
+    })
+}
+
+/// Names the size of the launch that the cause was found in, if it is another one.
+fn tried_at(size: Size, asked: Size, cause: Cause) -> Cause {
+    let what = match size == asked {
+        true => cause.what,
+        false => format!("tried at {size}: {}", cause.what),
+    };
+    Cause { what, ..cause }
 }
 
 /// The loop that multiplies did not run: a kernel with tensor-core instructions executed none of them.

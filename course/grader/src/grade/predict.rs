@@ -39,6 +39,7 @@ fn check(rubric: &Rubric, answers: Option<&str>) -> Result<(usize, Vec<String>)>
         let why = match meeting {
             _ if verdict.right => question.reason.clone(),
             Some(meeting) if verdict.number => meeting,
+            None if verdict.number => sectors(question),
             _ => question.question.clone(),
         };
         format!("{}: {}: {why}", question.key, verdict.said)
@@ -46,6 +47,21 @@ fn check(rubric: &Rubric, answers: Option<&str>) -> Result<(usize, Vec<String>)>
     let mut lines: Vec<String> = lines.collect();
     lines.extend(unknown(rubric, &answers));
     Ok((right, lines))
+}
+
+/// What there is to count of an access to global memory.
+fn sectors(question: &Prediction) -> String {
+    let apart = match question.offsets[..] {
+        [first, second, ..] => format!(
+            ", lanes 0 and 1 begin {} bytes apart",
+            second.abs_diff(first)
+        ),
+        _ => String::new(),
+    };
+    format!(
+        "how many different pieces of 32 bytes do the lanes touch? Each lane takes {} bytes{apart}",
+        question.bytes
+    )
 }
 
 /// A line about keys that are no question's.

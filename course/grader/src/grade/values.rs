@@ -156,6 +156,15 @@ fn wrong_values<'a>(
     let has_fault = findings.iter().any(emulator::Finding::is_fatal);
     // Uninitialized bytes may be read because an address is wrong, and the values of C may show which address.
     let by_address = |kind: &FindingKind| matches!(kind, FindingKind::Uninitialized(_));
+    let unwritten = findings.iter().find(|finding| by_address(&finding.kind));
+    if let Some(finding) = unwritten
+        && let Some((symbol, offset)) = &finding.symbol
+    {
+        what += &format!(
+            "\n  {} reads bytes that nobody has written: {symbol} + 0x{offset:x}",
+            finding.location.at()
+        );
+    }
     let by_address = findings.iter().all(|finding| by_address(&finding.kind));
     let cause = match (has_fault, by_address) {
         (true, _) => None,
@@ -191,6 +200,11 @@ fn wrong_values<'a>(
                  from which lane?"
                     .into(),
                 "exchanged-indices".into(),
+            ),
+            // A step whose bytes are missing is no step that is left out.
+            kind if kind.mistake() == "missing-step" && !findings.is_empty() => (
+                "the bytes of a step are missing: where are they stored, and where are they read?".into(),
+                "uninitialized".into(),
             ),
             kind => (cause.hint, kind.mistake().to_owned()),
         }
