@@ -2,7 +2,9 @@
 use std::collections::BTreeSet;
 
 use emulator::{CopyLead, Counters, Instruction, InstructionKind};
-use harness::Launched;
+use harness::{Launched, Trial};
+
+use super::quote;
 
 /// Why a copy by TMA may still be in flight when its bytes are read: nobody told an mbarrier to wait for it.
 pub fn of_bulk(instructions: &[Instruction], counters: &[Counters]) -> Option<&'static str> {
@@ -13,6 +15,28 @@ pub fn of_bulk(instructions: &[Instruction], counters: &[Counters]) -> Option<&'
         "no thread tells an mbarrier in this launch how many bytes to expect (expect_tx): so its phase ends with the arrivals, and \
          nothing waits for the copies",
     )
+}
+
+/// The most waits that are quoted.
+const QUOTED: usize = 3;
+
+/// The lines of the kernel that wait for copies, as far as they were executed.
+pub fn waits(trial: &Trial, launched: &Launched) -> Vec<String> {
+    let counted = trial.instructions().iter().zip(&launched.run.counters);
+    let waits = counted.filter(|(of, counters)| {
+        let is_wait = match of.kind {
+            InstructionKind::AsyncCopyGroup => of.opcode.starts_with("cp.async.wait"),
+            InstructionKind::MbarrierWait { .. } => true,
+            _ => false,
+        };
+        is_wait && counters.executions > 0
+    });
+    let mut lines: Vec<String> = waits
+        .filter_map(|(of, _)| quote::line(trial.source(), of))
+        .collect();
+    lines.dedup();
+    lines.truncate(QUOTED);
+    lines
 }
 
 /// Why a copy may still be in flight when its bytes are read, as far as the number of groups tells.

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use emulator::{CopyLead, Swizzle};
 use harness::Launched;
 
+use super::groups;
 use super::judge::Judged;
 use super::launches::LaunchResults;
 use super::plan::{Class, PlannedLaunch, SMS};
@@ -77,7 +78,14 @@ pub fn copies_ahead<'a>(measure: &Measure, all: &LaunchResults<'a>, judged: &mut
             Class::Deep { .. } => least * LONG_RUN,
             _ => least,
         };
+        let before = judged.complaints.len();
         judged.measured(measure, all, launch, (number, words), "too-few-stages");
+        if let Some(complaint) = judged.complaints.get_mut(before).filter(|_| !launch.closed) {
+            complaint.what += &format!("\n  measured {}", all.label(launch));
+            for line in groups::waits(all.trial(launch), one) {
+                complaint.what += &format!("\n  {line}");
+            }
+        }
     }
 }
 

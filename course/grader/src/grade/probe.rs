@@ -144,7 +144,7 @@ pub fn of(trial: &Trial, size: Size, on: &TrialLaunch) -> Option<Cause> {
         return Some(cause(
             found,
             &format!(
-                "has B[{column}][{column}] times something other than A[{row}][{column}], such as the sum of several elements"
+                "has something other than the product of A[{row}][{column}] and B[{column}][{column}]: one factor is no element, or the sum of several"
             ),
             "which k do the two addresses name in each step, and do both advance to the next step together?",
         ));

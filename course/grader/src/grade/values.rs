@@ -121,6 +121,29 @@ fn not_launched<'a>(
         .push(super::Complaint::new(what, hint, mistake));
 }
 
+/// Which element of `in` an element of a transposition holds, if only one has these bits.
+fn another_element(
+    all: &LaunchResults,
+    one: &Launched,
+    (row, column): (u32, u32),
+) -> Option<String> {
+    if all.rubric.task != AssignmentKind::Transpose {
+        return None;
+    }
+    let size = one.problem.padded;
+    let got = one.c.get((row * size.m + column) as usize)?.to_bits();
+    let words = one.problem.a.iter().zip(0u32..);
+    let mut same = words.filter(|(word, _)| word.to_bits() == got);
+    let (_, at) = same.next()?;
+    if same.next().is_some() {
+        return None;
+    }
+    let (of, other) = (at / size.k.max(1), at % size.k.max(1));
+    Some(format!(
+        "\n  out[{row}][{column}] holds in[{of}][{other}], should hold in[{column}][{row}]"
+    ))
+}
+
 fn wrong_values<'a>(
     all: &LaunchResults<'a>,
     launch: &'a PlannedLaunch,
@@ -225,6 +248,7 @@ fn wrong_values<'a>(
             "c-is-nan".to_owned(),
         )
     } else {
+        what += &another_element(all, one, (first.row, first.col)).unwrap_or_default();
         let wrong = &all.rubric.wrong;
         (wrong.hint.clone(), wrong.mistake.clone())
     };
