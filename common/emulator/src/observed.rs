@@ -46,8 +46,8 @@ pub struct CopyLead {
     pub of: u64,
     /// The same for the warp that issued the copy; the maximum if there are several.
     pub issuer_of: u64,
-    /// A numerator and a denominator: their quotient is how many bytes of the block are in flight together, averaged over those of the
-    /// issuing warp. Each copy of size b for which a later issuer of the block knows of a wait, and which is itself issued after a wait,
+    /// A numerator and a denominator: their quotient is how many bytes of the block are in flight together, averaged over the half of the
+    /// issuing warp's bytes for which that is least. Each copy of size b for which a later issuer of the block knows of a wait, and which is itself issued after a wait,
     /// adds b d to the numerator and b to the denominator; d is the number of bytes that the block issues from the middle of the copy until then. Only bytes that `ldmatrix` or `wgmma` reads count. If several warps issue copies, this
     /// is for the one with the smallest part of its bytes in flight.
     pub in_flight: [u64; 2],

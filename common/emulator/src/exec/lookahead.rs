@@ -113,6 +113,25 @@ impl Products {
     }
 }
 
+/// Of batches, each with a weighted sum and its weight, the half with the smallest averages.
+fn least_half(mut batches: Vec<[u64; 2]>) -> [u64; 2] {
+    let average = |[sum, bytes]: &[u64; 2]| *sum as f64 / *bytes as f64;
+    batches.sort_by(|a, b| average(a).total_cmp(&average(b)));
+    let mut left = batches
+        .iter()
+        .map(|[_, bytes]| bytes)
+        .sum::<u64>()
+        .div_ceil(2);
+    let mut least = [0; 2];
+    for [sum, bytes] in batches {
+        let part = bytes.min(left);
+        let of_part = u128::from(sum) * u128::from(part) / u128::from(bytes);
+        least = [least[0] + of_part as u64, least[1] + part];
+        left -= part;
+    }
+    least
+}
+
 /// The count up to the last epoch that is known.
 fn up_to<T: Copy + Default>(epochs: &[(u32, T)], is_known: impl Fn(u32) -> bool) -> T {
     let before = epochs.partition_point(|&(at, _)| is_known(at));
@@ -288,7 +307,8 @@ impl Lookahead {
 
     /// Of what a warp has copied, [`CopyLead::in_flight`], with the bytes before each issue of each warp.
     fn flights(&self, actor: Actor, before: &[Vec<u64>]) -> [u64; 2] {
-        let mut sum = [0; 2];
+        // By the issue that ends them: a batch is about a tile.
+        let mut batches = BTreeMap::<usize, [u64; 2]>::new();
         let all = self.block_of(actor);
         for &(place, end) in &self.issuers[actor].flights {
             let issue = self.issuers[actor].issues.get(place);
@@ -316,9 +336,15 @@ impl Lookahead {
                 let concurrent = concurrent.clamp(first, last);
                 twice += 2 * (last - concurrent) + (concurrent - first);
             }
-            sum = [sum[0] + one.bytes * twice / 2, sum[1] + one.bytes];
+            let [sum, bytes] = batches.entry(end).or_default();
+            (*sum, *bytes) = (*sum + one.bytes * twice / 2, *bytes + one.bytes);
         }
-        sum
+        least_half(
+            batches
+                .into_values()
+                .filter(|[_, bytes]| *bytes > 0)
+                .collect(),
+        )
     }
 
     /// The leads, once all warps have exited.
@@ -388,6 +414,18 @@ impl Warp {
                 .iter()
                 .for_each(|&issue| lookahead.need(self.actor, issue, true, epoch));
         }
+    }
+
+    /// Whether the warp has waited for all of these copies, if there are any.
+    pub(super) fn has_waited_for(&self, issues: &[Issue], cx: &mut Execution<'_>) -> bool {
+        let Some(lookahead) = cx.common.lookahead() else {
+            return false;
+        };
+        let waits = &lookahead.waits;
+        let mut known = issues
+            .iter()
+            .map(|&issue| waits.contains_key(&(self.actor, issue)));
+        !issues.is_empty() && known.all(|known| known)
     }
 
     /// The warp has waited for a phase in which no copy landed.

@@ -2,7 +2,7 @@
 use super::block::Execution;
 use super::global_check::Does;
 use super::lane_access::{LaneAccess, Result, Target};
-use super::lanes::{LanesB32, fill_inactive, lanes, put};
+use super::lanes::{LanesB32, fill_inactive, lanes, mask_of, put};
 use super::profiler::Request;
 use super::warp::{Pending, Warp};
 use crate::Space;
@@ -100,13 +100,17 @@ impl Warp {
         let from = self.addresses(copy.from, mask);
         let mut starts = [0u32; LANES];
         let issued = self.steps(cx);
-        let issue = match mask {
+        // With a source size of 0, a lane reads nothing, and its address is not checked.
+        let reads = match copy.size {
+            None => mask,
+            Some(size) => mask_of(lanes(mask).filter(|&lane| self.b32[size as usize].0[lane] > 0)),
+        };
+        let issue = match reads {
             0 => 0,
-            mask => self.note_issue(mask.trailing_zeros() as usize, cx),
+            reads => self.note_issue(reads.trailing_zeros() as usize, cx),
         };
         let request = |slot| Request::new(op, slot, Space::Shared, copy.bytes, SharedAccess::Store);
         let [shared, global] = copy.slots;
-        // With a source size of 0, a lane reads nothing, and its address is not checked.
         let placed = match copy.size {
             None => (cx.profiler).global_in_one(request(global), &from, mask, cx.machine.memory),
             Some(_) => None,
@@ -156,8 +160,10 @@ impl Warp {
         }
         fill_inactive(&mut starts, mask);
         cx.profiler.shared(request(shared), &starts, mask);
-        if placed.is_none() {
-            cx.profiler.global(request(global), &from, mask);
+        if placed.is_none() && (reads != 0 || mask == 0) {
+            let mut from = from;
+            fill_inactive(&mut from, reads);
+            cx.profiler.global(request(global), &from, reads);
         }
         cx.block.activity += 1;
         Ok(())
@@ -198,6 +204,16 @@ impl Warp {
             }
             !lands(copy)
         });
+        // A GPU counts the copies of a warp together: one lane's wait delays all lanes.
+        if cx.common.lookahead().is_some() {
+            let counted = |copy: &&Pending| {
+                groups.is_none_or(|n| {
+                    u64::from(copy.group) + u64::from(n) < u64::from(commits[copy.lane])
+                })
+            };
+            let waited = pending.iter().filter(counted).map(|copy| copy.issue);
+            self.note_wait(&waited.collect::<Vec<_>>(), cx);
+        }
         self.pending = pending;
     }
 

@@ -59,6 +59,8 @@ pub enum Effect {
     Atomics,
     /// Volatile loads and loads with a memory order, counted per warp: with these, warps wait for other warps.
     OrderedLoads,
+    /// Arrivals at mbarriers that order nothing: `.relaxed` ones, and `mbarrier.complete_tx`, counted per warp.
+    RelaxedArrivals,
     /// `nanosleep`, counted per warp.
     Sleeps,
     /// Reads of a clock or timer, counted per warp. The wait of a `cuda::barrier` reads one.
@@ -127,6 +129,7 @@ impl Effect {
             Self::RegistersToShared => "bytes from registers to shared memory",
             Self::Atomics => "atomics of threads",
             Self::OrderedLoads => "volatile or ordered loads of warps",
+            Self::RelaxedArrivals => "relaxed arrivals of warps at mbarriers",
             Self::Sleeps => "sleeps of warps",
             Self::ClockReads => "reads of a clock by warps",
             Self::Exchanges => "bytes exchanged between lanes",
@@ -208,6 +211,14 @@ impl Effect {
                 matches!(kind, Kind::Load(load) if load.ordered),
                 counters.executions as f64,
             ),
+            Self::RelaxedArrivals => {
+                let opcode = &instruction.opcode;
+                let arrives = opcode.starts_with("mbarrier.arrive") && opcode.contains(".relaxed");
+                of(
+                    arrives || opcode.starts_with("mbarrier.complete_tx"),
+                    counters.executions as f64,
+                )
+            }
             Self::Sleeps => of(
                 instruction.opcode.starts_with("nanosleep"),
                 counters.executions as f64,

@@ -20,6 +20,9 @@ const LONG_RUN: f64 = 1.05;
 /// A step waits for its copies if they were issued less than this many steps ahead.
 const WAITS: f64 = 0.5;
 
+/// Fewer tiles in flight than this are said to be few.
+const FEW_IN_FLIGHT: f64 = 1.25;
+
 /// The largest fraction of steps that may wait. If more do, others that are far ahead do not make up for them.
 const MOST_WAIT: f64 = 0.125;
 
@@ -68,11 +71,23 @@ pub fn copies_ahead<'a>(measure: &Measure, all: &LaunchResults<'a>, judged: &mut
             warps.entry((lead.block, lead.warp)).or_default().push(lead);
         }
         let each = warps.iter();
-        let least = each.map(|((block, _), leads)| ahead(leads, steps, tiles_of(block)));
-        let least = least.reduce(f64::min).unwrap_or_default();
+        let least = each.map(|((block, _), leads)| {
+            let tiles = tiles_of(block);
+            let in_flight = leads.first().map(|lead| in_flight(lead, steps * tiles));
+            (
+                ahead(leads, steps, tiles),
+                in_flight.unwrap_or(f64::INFINITY),
+            )
+        });
+        let least = least.reduce(|a, b| if b.0 < a.0 { b } else { a });
+        let (least, in_flight) = least.unwrap_or_default();
+        let few = match in_flight < FEW_IN_FLIGHT {
+            true => format!(": in half of the steps, only {in_flight:.1} tiles are in flight"),
+            false => String::new(),
+        };
         let words = format!(
             "{least:.2} K steps are multiplied between a tile's last copy and the wait for it (at most {TWO_STAGES} if more than one step in \
-             eight has less than {WAITS})"
+             eight has less than {WAITS}){few}"
         );
         let number = match launch.class {
             Class::Deep { .. } => least * LONG_RUN,

@@ -93,9 +93,11 @@ impl Warp {
                 let brought = barrier.map_or_else(Vec::new, |barrier| barrier.brought.clone());
                 let arrived = barrier.map_or_else(Vec::new, |one| one.arrived_warps.clone());
                 match issued {
+                    // A second wait for the same phase tells nothing new.
                     Some(_) => {
+                        let again = self.has_waited_for(&brought, cx);
                         self.note_wait(&brought, cx);
-                        joint = Some((arrived, brought));
+                        joint = (!again).then_some((arrived, brought));
                     }
                     None => self.note_empty_wait(cx),
                 }
