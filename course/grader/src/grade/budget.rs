@@ -43,6 +43,8 @@ pub enum Effect {
     AsyncCopies,
     /// Bytes of tiles that TMA copies to or from shared memory.
     TensorCopies,
+    /// How many such copies are issued.
+    TensorCopyCount,
     /// Bytes that arrive in shared memory by bulk copies without a tensor map, from global or from shared memory.
     NonTensorBulkCopies,
     /// Bytes that bulk copies store in global memory, tiles included.
@@ -55,11 +57,13 @@ pub enum Effect {
     MatrixLoads,
     /// Bytes stored from registers to shared memory.
     RegistersToShared,
+    /// Bytes loaded from and stored to local memory.
+    LocalBytes,
     /// Atomics, counted per thread.
     Atomics,
     /// Volatile loads and loads with a memory order, counted per warp: with these, warps wait for other warps.
     OrderedLoads,
-    /// Arrivals at mbarriers that order nothing: `.relaxed` ones, and `mbarrier.complete_tx`, counted per warp.
+    /// Arrivals at mbarriers that order nothing: `.relaxed` ones, and `mbarrier.complete_tx`, counted per warp, less the fences.
     RelaxedArrivals,
     /// `nanosleep`, counted per warp.
     Sleeps,
@@ -69,6 +73,8 @@ pub enum Effect {
     Exchanges,
     /// Tensor-core products of f16.
     TensorProducts,
+    /// Instructions `wgmma`, each counted once for its warpgroup.
+    Wgmmas,
     /// Tensor-core products of other formats.
     OtherTensorProducts,
     /// Tensor-core products by `mma.sync`, of any format.
@@ -121,12 +127,14 @@ impl Effect {
             Self::RegistersToGlobal => "bytes from registers to global memory",
             Self::AsyncCopies => "bytes by cp.async",
             Self::TensorCopies => "bytes by TMA",
+            Self::TensorCopyCount => "copies by TMA",
             Self::NonTensorBulkCopies => "bytes copied by cp.async.bulk without a tensor map",
             Self::BulkStores => "bytes stored by TMA",
             Self::SharedToRegisters => "bytes from shared memory by ordinary loads",
             Self::SharedLoads => "bytes from shared memory into registers",
             Self::MatrixLoads => "bytes by ldmatrix or wmma.load",
             Self::RegistersToShared => "bytes from registers to shared memory",
+            Self::LocalBytes => "bytes to and from local memory",
             Self::Atomics => "atomics of threads",
             Self::OrderedLoads => "volatile or ordered loads of warps",
             Self::RelaxedArrivals => "relaxed arrivals of warps at mbarriers",
@@ -134,6 +142,7 @@ impl Effect {
             Self::ClockReads => "reads of a clock by warps",
             Self::Exchanges => "bytes exchanged between lanes",
             Self::TensorProducts => "products of f16 by tensor cores",
+            Self::Wgmmas => "wgmma instructions",
             Self::OtherTensorProducts => "products of other formats by tensor cores",
             Self::SynchronousProducts => "products by mma.sync",
             Self::DoubleArithmetic => "f64 instructions of threads",
@@ -180,6 +189,7 @@ impl Effect {
             // Counted for both memories.
             Self::AsyncCopies => of(matches!(kind, Kind::AsyncCopy { .. }), bytes / 2.0),
             Self::TensorCopies => of(matches!(kind, Kind::BulkCopy { tensor: true }), bytes),
+            Self::TensorCopyCount => of(matches!(kind, Kind::BulkCopy { tensor: true }), threads),
             Self::NonTensorBulkCopies => of(
                 matches!(kind, Kind::BulkCopy { tensor: false }) && !stores_globally(instruction),
                 bytes,
@@ -206,6 +216,12 @@ impl Effect {
                 };
                 of(stores && (shared || to_cluster), bytes)
             }
+            Self::LocalBytes => match kind {
+                Kind::Load(access) | Kind::Store(access) if access.space == Space::Local => {
+                    f64::from(access.bytes * access.elements) * threads
+                }
+                _ => 0.0,
+            },
             Self::Atomics => of(matches!(kind, Kind::Atomic { .. }), threads),
             Self::OrderedLoads => of(
                 matches!(kind, Kind::Load(load) if load.ordered),
@@ -214,10 +230,16 @@ impl Effect {
             Self::RelaxedArrivals => {
                 let opcode = &instruction.opcode;
                 let arrives = opcode.starts_with("mbarrier.arrive") && opcode.contains(".relaxed");
-                of(
-                    arrives || opcode.starts_with("mbarrier.complete_tx"),
-                    counters.executions as f64,
-                )
+                let executions = counters.executions as f64;
+                // With a fence before it, a relaxed arrival orders.
+                match ["fence.acq_rel", "fence.sc", "membar"].map(|fence| opcode.starts_with(fence))
+                {
+                    [false, false, false] => of(
+                        arrives || opcode.starts_with("mbarrier.complete_tx"),
+                        executions,
+                    ),
+                    _ => -executions,
+                }
             }
             Self::Sleeps => of(
                 instruction.opcode.starts_with("nanosleep"),
@@ -229,6 +251,10 @@ impl Effect {
                 Kind::Mma(of) | Kind::Wgmma(of) if of.factors == FactorFormat::F16 => products(of),
                 _ => 0.0,
             },
+            Self::Wgmmas => of(
+                matches!(kind, Kind::Wgmma(_)),
+                counters.executions as f64 / 4.0,
+            ),
             Self::OtherTensorProducts => match kind {
                 Kind::Mma(of) | Kind::Wgmma(of) if of.factors != FactorFormat::F16 => products(of),
                 _ => 0.0,

@@ -3,7 +3,7 @@ use std::cell::OnceCell;
 use std::collections::BTreeMap;
 
 use anyhow::Result;
-use harness::{Compile, Error, Launched, Source, Tile, Trial};
+use harness::{Compile, Error, Launched, Source, Tile, Trial, thousands};
 
 use super::labels::{self, Coverage};
 use super::plan::{Class, PlannedLaunch};
@@ -304,6 +304,9 @@ fn trial(
                 Error::Ptx { error, .. } if error.line == 0 => {
                     "the message names the limit, and by how much the kernel exceeds it"
                 }
+                Error::Ptx { error, .. } if error.to_string().contains("requires .target") => {
+                    "README.md says for which architecture this assignment is compiled: which instruction of that one does the same?"
+                }
                 Error::Ptx { .. } => {
                     "the line contains inline PTX, or calls a function that does: compare its modifiers and operands with \
                      the PTX ISA, and with the assignment's kernel.cu"
@@ -311,6 +314,14 @@ fn trial(
                 _ => {
                     "begin with the assignment's kernel.cu, and keep its parameters and its launch"
                 }
+            };
+            let bytes = rubric.tile[launch.tile].shared_bytes;
+            let allowed = match error.to_string().contains("does not fit its memory") {
+                true => format!(
+                    "\n  {} bytes of shared memory are allowed with this tile",
+                    thousands(bytes.into())
+                ),
+                false => String::new(),
             };
             let what = match launch.tile {
                 0 => error.to_string(),
@@ -320,7 +331,7 @@ fn trial(
                     rubric.tile[other].name()
                 ),
             };
-            return Ok(Err(Complaint::new(what, hint, "not-launched")));
+            return Ok(Err(Complaint::new(what + &allowed, hint, "not-launched")));
         }
         Err(error) => return Err(error.into()),
     };

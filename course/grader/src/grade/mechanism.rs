@@ -331,6 +331,8 @@ struct LineCost<'a> {
     done: u64,
     ideal: u64,
     opcode: &'a str,
+    /// How many instructions the line has.
+    instructions: u64,
     /// The line's text.
     quoted: Option<String>,
     conflict: Option<Conflict>,
@@ -368,6 +370,7 @@ fn by_line(
         });
         cost.done += done;
         cost.ideal += ideal;
+        cost.instructions += 1;
         let conflict = || conflict::worst(patterns(), &instruction.opcode);
         cost.conflict = cost.conflict.take().or_else(conflict);
         cost.gap = cost.gap.take().or_else(|| gap::worst(patterns()));
@@ -385,8 +388,26 @@ fn done_and_ideal(is_global: bool, counters: &Counters) -> (u64, u64) {
     }
 }
 
+/// Vector types of CUDA C++ that a store may have.
+const VECTORS: [&str; 9] = [
+    "char4",
+    "short2",
+    "short4",
+    "int2",
+    "int4",
+    "float2",
+    "float4",
+    "longlong2",
+    "double2",
+];
+
 fn at_line(measure: &Measure, is_global: bool, line: u32, cost: LineCost) -> Complaint {
     let opcode = cost.opcode;
+    let of_vector = |text: &String| VECTORS.iter().any(|vector| text.contains(vector));
+    let is_split = cost.instructions > 1
+        && opcode.starts_with("st.")
+        && !opcode.contains(".v")
+        && cost.quoted.as_ref().is_some_and(of_vector);
     let what = if is_global { "sectors" } else { "wavefronts" };
     let mut words = format!(
         "{}\n  {opcode}: {} {what}, {} would suffice",
@@ -404,6 +425,12 @@ fn at_line(measure: &Measure, is_global: bool, line: u32, cost: LineCost) -> Com
     }
     if let (true, Some(gap)) = (is_global, &cost.gap) {
         words += &format!("\n  {gap}");
+    }
+    if is_global && is_split {
+        words += &format!(
+            "\n  the compiler makes {} stores of this line: `__stcs`, or `st.global.v4` in inline PTX, keeps a vector whole",
+            cost.instructions
+        );
     }
     let mistake = match opcode.split('.').next() {
         _ if is_global => "uncoalesced",
