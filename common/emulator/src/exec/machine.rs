@@ -12,6 +12,9 @@ use crate::op::{Code, MatrixOp, WgmmaOp};
 use crate::program::{Fixed, Program, Special};
 use crate::shadow::Site;
 
+/// Warps that an SM holds at most (CUDA C++ Programming Guide, "Technical Specifications per Compute Capability", 8.0 and 9.0).
+const WARPS_OF_AN_SM: u32 = 64;
+
 /// Local memory of a thread (CUDA C++ Programming Guide, "Compute Capabilities").
 const MAX_STACK: u64 = 512 << 10;
 
@@ -130,6 +133,12 @@ impl Machine<'_> {
         [value; LANES]
     }
 
+    /// `%warpid` of a block's first warp. It is a place in the SM, which the block shares with others (PTX ISA, "Special Registers: %warpid"), so it
+    /// differs between schedules.
+    fn first_warp(&self) -> u32 {
+        (self.options.schedule.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 58) as u32
+    }
+
     fn special(&self, special: Special, warp: usize, lane: usize, block: [u32; 3]) -> u32 {
         let bit = 1u32 << lane;
         match special {
@@ -138,8 +147,8 @@ impl Machine<'_> {
             Special::Ctaid(dim) => block[dim as usize],
             Special::Nctaid(dim) => self.launch.grid[dim as usize],
             Special::Lane => lane as u32,
-            Special::Warp => warp as u32,
-            Special::Warps => self.warps as u32,
+            Special::Warp => (warp as u32 + self.first_warp()) % WARPS_OF_AN_SM,
+            Special::Warps => WARPS_OF_AN_SM,
             Special::LaneMaskEq => bit,
             Special::LaneMaskLe => bit | (bit - 1),
             Special::LaneMaskLt => bit - 1,

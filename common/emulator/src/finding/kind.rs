@@ -28,8 +28,8 @@ pub enum UndefinedUse {
     Condition,
     /// It is stored in global or shared memory.
     Store,
-    /// A factor or an addend of a matrix product.
-    Matrix,
+    /// A factor or an addend of a matrix product: the operand's name in the PTX ISA, and the number of the register in it, where they are known.
+    Matrix(Option<(char, u8)>),
     /// Another operand with an effect: of a barrier, a copy, or the member mask of a shuffle.
     Operand,
 }

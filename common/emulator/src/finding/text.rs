@@ -25,7 +25,10 @@ impl fmt::Display for UndefinedUse {
             UndefinedUse::Address => "used as an address",
             UndefinedUse::Condition => "used as a condition",
             UndefinedUse::Store => "stored to memory",
-            UndefinedUse::Matrix => "used in a matrix product",
+            UndefinedUse::Matrix(Some((operand, register))) => {
+                return write!(f, "used in a matrix product, as {operand}[{register}]");
+            }
+            UndefinedUse::Matrix(None) => "used in a matrix product",
             UndefinedUse::Operand => "used as an operand",
         })
     }

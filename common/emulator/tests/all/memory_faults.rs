@@ -251,3 +251,38 @@ fn trap() {
     let outcome = body(&threads(64), "setp.eq.u32 %p0, %tid, 40;\n@%p0 trap;");
     assert_eq!(only(&outcome), (&FindingKind::Trap, [40, 0, 0], 18));
 }
+
+/// Which bytes of which variable, or which kind of address it is.
+#[test]
+fn an_access_outside_shared_memory_says_where_it_is() {
+    let declared = ".shared .align 16 .b8 first[64]; .shared .align 16 .b8 tile[128];";
+    for (address, says) in [
+        (
+            "mov.u32 %r0, tile; add.u32 %r0, %r0, 128;",
+            "Bytes 128 to 131 of tile, which has 128",
+        ),
+        (
+            "mov.u32 %r0, first; sub.u32 %r0, %r0, 8;",
+            "8 bytes before first: a negative index",
+        ),
+        (
+            "mov.u32 %r0, 0; sub.u32 %r0, %r0, 8;",
+            "1032 bytes before first: a negative index",
+        ),
+        (
+            "mov.u32 %r0, tile; cvt.u64.u32 %d1, %r0; cvta.shared.u64 %d1, %d1; cvt.u32.u64 %r0, %d1;",
+            "A generic address of shared memory is not one of the shared window",
+        ),
+    ] {
+        let text = format!("{address} ld.shared.u32 %r1, [%r0]; st.global.u32 [%at], %r1;");
+        let report = body_with(&threads(1), declared, &text).report();
+        assert!(report.contains(says), "{says}: {report}");
+    }
+    let text =
+        "mov.u32 %r0, tile; cvt.u64.u32 %d1, %r0; ld.u32 %r1, [%d1]; st.global.u32 [%at], %r1;";
+    let report = body_with(&threads(1), declared, text).report();
+    assert!(
+        report.contains("only with `.shared` in its name"),
+        "{report}"
+    );
+}

@@ -189,6 +189,26 @@ fn the_special_registers_of_a_three_dimensional_block() {
     }
 }
 
+/// Its first warp has another one in another schedule, as on an SM with other blocks.
+#[test]
+fn warps_of_a_block_have_consecutive_identifiers() {
+    let first = |schedule| {
+        let setup = common::Setup {
+            schedule,
+            ..threads(96)
+        };
+        let text = "mov.u32 %r1, %warpid; mov.u32 %r2, %nwarpid; mad.lo.u32 %r1, %r2, 1000, %r1; st.global.u32 [%at], %r1;";
+        let words = body(&setup, text).clean();
+        for (warp, lanes) in (0..3).zip(words.chunks(32)) {
+            let expected = 64_000 + (words[0] - 64_000 + warp) % 64;
+            assert!(lanes.iter().all(|&id| id == expected), "{lanes:?}");
+        }
+        words[0] - 64_000
+    };
+    assert_eq!(first(0), 0);
+    assert_ne!(first(3), 0);
+}
+
 #[test]
 fn a_mask_names_the_lanes_that_execute_it() {
     for text in [

@@ -293,8 +293,8 @@ fn race(
         // The emulator completes copies late, so the order of the two accesses says nothing.
         (AsyncWrite, Read) | (Read, AsyncWrite) => (
             "cp-async-wait",
-            "which wait and which barrier are between the copy and the read, and which barrier is between the read and the next copy to \
-             the same bytes? In a ring of stages: which stage does each line access?",
+            "in a ring of stages: which stage does each of these lines access? Then: which wait and which barrier are between the copy and the read, and \
+             which barrier is between the read and the next copy to the same bytes?",
         ),
         (Write, Read) if by_copy => (
             "race-after-the-copy",

@@ -84,7 +84,7 @@ pub fn of(all: &LaunchResults, launch: &PlannedLaunch, wrong: &Launched) -> Opti
     let told = told.filter(|told| !told.verification.ok());
     let by_fragment = told.as_ref().and_then(|told| {
         let instructions = all.trial(launch).instructions();
-        fragment::wrong(told, instructions)
+        fragment::wrong(told, instructions, tile.k)
     });
     by_fragment
         .or_else(|| {

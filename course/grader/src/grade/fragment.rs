@@ -8,8 +8,8 @@ use super::diagnosis::{Cause, CauseKind};
 use super::feeds;
 use super::labels::{Element, Labels};
 
-/// Examines the first operand of a matrix product that is not a block of A or of B.
-pub fn wrong(launched: &Launched, instructions: &[Instruction]) -> Option<Cause> {
+/// Examines the first operand of a matrix product that is not a block of A or of B; `step`: the elements of one along K.
+pub fn wrong(launched: &Launched, instructions: &[Instruction], step: u32) -> Option<Cause> {
     let labels = Labels::of(&launched.problem);
     let all = &launched.run.factors;
     let is_zero = |of: fn(&MatrixFactors) -> &Vec<u16>| {
@@ -31,8 +31,8 @@ pub fn wrong(launched: &Launched, instructions: &[Instruction]) -> Option<Cause>
     let found = all.iter().find_map(|factors| {
         let instruction = instructions.get(factors.instruction)?;
         let by_wgmma = matches!(instruction.kind, InstructionKind::Wgmma(_));
-        let a = Operand::of(factors, &labels, 'A', by_ldmatrix & 1 != 0);
-        let b = Operand::of(factors, &labels, 'B', by_ldmatrix & 2 != 0);
+        let a = Operand::of(factors, &labels, 'A', (by_ldmatrix & 1 != 0, step));
+        let b = Operand::of(factors, &labels, 'B', (by_ldmatrix & 2 != 0, step));
         let empty = || a.empty_half().or_else(|| b.empty_half());
         let unknown = || {
             empty()
@@ -68,6 +68,8 @@ struct Operand {
     name: char,
     /// Whether an `ldmatrix` loads it.
     by_ldmatrix: bool,
+    /// Elements of a step along K.
+    step: u32,
     columns: usize,
     /// In row-major order.
     held: Vec<Option<Element>>,
@@ -75,7 +77,12 @@ struct Operand {
 }
 
 impl Operand {
-    fn of(factors: &MatrixFactors, labels: &Labels, name: char, by_ldmatrix: bool) -> Self {
+    fn of(
+        factors: &MatrixFactors,
+        labels: &Labels,
+        name: char,
+        (by_ldmatrix, step): (bool, u32),
+    ) -> Self {
         let (bits, columns) = match name {
             'A' => (&factors.a, factors.k as usize),
             _ => (&factors.b, factors.columns()),
@@ -83,6 +90,7 @@ impl Operand {
         Self {
             name,
             by_ldmatrix,
+            step,
             columns,
             held: bits.iter().map(|bits| labels.get(*bits)).collect(),
             bits: bits.clone(),
@@ -182,14 +190,28 @@ impl Operand {
             ),
             hint: match is_transposed {
                 true => "each 8x8 matrix of this operand is transposed: in which order is it stored, and in which does mma want it?".into(),
+                false if self.is_of_another_step(held, wanted) => OTHER_STEP.into(),
                 false if self.is_chunk_of_row(held, wanted) => OTHER_CHUNK.into(),
                 false => self.whose_address(lane, half / 2),
             },
             kind: match is_transposed {
                 true => CauseKind::Other("transposed-fragment"),
+                false if self.is_of_another_step(held, wanted) => CauseKind::Factors,
                 false if self.is_chunk_of_row(held, wanted) => CauseKind::Chunk,
                 false => CauseKind::Fragment,
             },
+        }
+    }
+
+    /// Whether one is in the place of the other in the tile of another step.
+    fn is_of_another_step(&self, held: Element, wanted: Element) -> bool {
+        let steps = |one: u32, other: u32| {
+            one != other && one.abs_diff(other).checked_rem(self.step) == Some(0)
+        };
+        match (held, wanted) {
+            (Element::A(row, k), Element::A(of, other)) => row == of && steps(k, other),
+            (Element::B(k, column), Element::B(other, of)) => column == of && steps(k, other),
+            _ => false,
         }
     }
 
@@ -208,7 +230,8 @@ impl Operand {
         let name = self.name.to_ascii_lowercase();
         match self.by_ldmatrix {
             true => format!(
-                "which lanes name the rows of the matrix that {name}[{register}] comes from, and is it to be transposed?"
+                "which lanes name the rows of the matrix that {name}[{register}] comes from, is it to be transposed, and is it this register of \
+                 ldmatrix that the product takes?"
             ),
             false => format!(
                 "which row and which column does lane {lane} compute for {name}[{register}]?"
@@ -259,7 +282,7 @@ impl Operand {
                 half / 2,
                 self.bits[at]
             ),
-            hint: "how are two 16-bit elements packed into one register: which of them is shifted, and by how much?".into(),
+            hint: "how are two 16-bit elements packed into one register: which of them is shifted, by how much, and is its type unsigned?".into(),
             kind: CauseKind::Fragment,
         })
     }
@@ -309,6 +332,9 @@ impl Operand {
     }
 }
 
+/// What it asks if the element belongs to the same place in another step.
+const OTHER_STEP: &str = "this is what another step copied to the same place: which threads copy this row in this step, and to which stage?";
+
 /// What a wrong fragment's hint asks if both elements are in one row.
 const OTHER_CHUNK: &str = "both are in one row, some chunks of 16 bytes apart: does the address apply the permutation with which the row was \
      written, and which chunk does this lane name?";
@@ -319,7 +345,7 @@ fn first_of(all: &[MatrixFactors], of: &MatrixFactors, labels: &Labels) -> [Opti
         (one.block, one.warp, one.instruction) == (of.block, of.warp, of.instruction)
     };
     let first = all.iter().find(same).unwrap_or(of);
-    ['A', 'B'].map(|name| Operand::of(first, labels, name, false).first())
+    ['A', 'B'].map(|name| Operand::of(first, labels, name, (false, 0)).first())
 }
 
 /// Row and column where an operand of A begins, and where one of B does.
@@ -338,7 +364,7 @@ fn turned_at_once(
         firsts.entry(one.block).or_insert(one);
     }
     let starts = |one: &MatrixFactors| {
-        let [a, b] = ['A', 'B'].map(|name| Operand::of(one, labels, name, false).first());
+        let [a, b] = ['A', 'B'].map(|name| Operand::of(one, labels, name, (false, 0)).first());
         a.zip(b)
     };
     if firsts.get(&of.block).copied() != Some(of) {

@@ -319,7 +319,7 @@ fn trial(
             let allowed = match error.to_string().contains("does not fit its memory") {
                 true => format!(
                     "\n  {} bytes of shared memory are allowed with this tile",
-                    thousands(bytes.into())
+                    thousands(bytes)
                 ),
                 false => String::new(),
             };

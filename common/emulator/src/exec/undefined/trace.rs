@@ -120,12 +120,26 @@ impl Warp {
                 let sums = wgmma.d.len();
                 let looked = if adds { uses.len() } else { uses.len() - sums };
                 for &reg in &uses[..looked] {
-                    self.use_undefined(reg, active, UndefinedUse::Matrix, pc, cx);
+                    self.use_undefined(reg, active, UndefinedUse::Matrix(None), pc, cx);
+                }
+            }
+            (Code::Matrix(MatrixOp::Mma(mma)), _) => {
+                let [of_a, of_b, of_c] = mma.counts();
+                let operands = [
+                    ('a', &mma.a[..of_a]),
+                    ('b', &mma.b[..of_b]),
+                    ('c', &mma.c[..of_c]),
+                ];
+                for &reg in uses {
+                    let named = operands.iter().find_map(|(name, registers)| {
+                        let at = registers.iter().position(|index| *index == reg.index)?;
+                        Some((*name, at as u8))
+                    });
+                    self.use_undefined(reg, active, UndefinedUse::Matrix(named), pc, cx);
                 }
             }
             (code, _) => {
                 let of = match code {
-                    Code::Matrix(MatrixOp::Mma(_)) => UndefinedUse::Matrix,
                     Code::Matrix(MatrixOp::Move(access)) if access.store => UndefinedUse::Store,
                     Code::Matrix(_) => UndefinedUse::Address,
                     Code::Lane(LaneOp::Load(_) | LaneOp::AsyncCopy(_)) => UndefinedUse::Address,

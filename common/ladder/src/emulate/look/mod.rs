@@ -34,7 +34,8 @@ pub struct Look {
     /// A line of the source, or of the PTX if there is no source
     #[arg(long, value_name = "LINE")]
     pub at: Option<u32>,
-    /// The execution of the line, counted per warp: 1 is the first
+    /// The execution of the line, counted per warp: 1 is the first. An unrolled loop executes a line once for each copy of its instructions; a wait or a
+    /// barrier has one
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
     pub execution: u64,
     /// The index of the block
@@ -64,7 +65,8 @@ pub struct Look {
         allow_hyphen_values = true
     )]
     pub swizzle: Option<String>,
-    /// The file is a kernel like a rung's or an assignment's: launch it on matrices of this size, as the grader does
+    /// The file is a kernel like a rung's or an assignment's: launch it on matrices of this size, as the grader does, and show what --at says. To
+    /// sanitize or profile such a kernel, give it to a rung's program: `cargo run -p rung05_swizzle -- sanitize --kernel FILE`
     #[arg(long, value_name = "N|MxNxK", requires = "at", conflicts_with_all = ["grid", "block", "arguments"])]
     pub size: Option<Size>,
 }
