@@ -143,18 +143,15 @@ impl<'a> Product<'a> {
     }
 }
 
-/// A sample of these elements: the first, and one of each `all.len() / LOOKED_AT` in a row; which one differs, so that it is not always
-/// the same column.
+/// A sample of these elements, one of each `all.len() / LOOKED_AT` in a row; which one differs, so that it is not always the same column.
 fn some(all: Vec<(usize, usize)>) -> Vec<(usize, usize)> {
     if all.len() <= LOOKED_AT {
         return all;
     }
-    let step = all.len() / LOOKED_AT;
-    let one = |i: usize| match i {
-        0 => all[0],
-        _ => all[i * all.len() / LOOKED_AT + harness::splitmix64(i as u64) as usize % step],
-    };
-    (0..LOOKED_AT).map(one).collect()
+    let (step, place) = (all.len() / LOOKED_AT, |i: usize| i * all.len() / LOOKED_AT);
+    (0..LOOKED_AT)
+        .map(|i| all[place(i) + harness::splitmix64(i as u64) as usize % step])
+        .collect()
 }
 
 /// Most wrong elements hold what belongs to the element with the same index bits flipped, or with swapped indices.
@@ -184,8 +181,14 @@ fn exchanged(product: &Product, wrong: &[(usize, usize)]) -> Option<Cause> {
         None => (column, row),
         Some((down, right)) => (row ^ down, column ^ right),
     };
-    let is_there = |at: &&(usize, usize)| belongs(at).0 < product.rows && belongs(at) != **at;
-    let first = wrong.iter().find(is_there)?;
+    let is_there = |at: &(usize, usize)| {
+        let (row, column) = belongs(at);
+        let place = row * product.columns + column;
+        let wanted = product.want.get(place).filter(|_| column < product.columns);
+        let is_it = |(want, bound): &(f64, f64)| (product.got(at.0, at.1) - want).abs() <= *bound;
+        (row, column) != *at && wanted.is_some_and(is_it)
+    };
+    let first = &product.wrong().into_iter().find(is_there)?;
     let (row, column) = belongs(first);
     let name = if product.bits { "out" } else { "C" };
     Some(Cause {
