@@ -43,7 +43,7 @@ pub enum Effect {
     AsyncCopies,
     /// Bytes of tiles that TMA copies to or from shared memory.
     TensorCopies,
-    /// How many such copies are issued.
+    /// How many of them to shared memory are issued.
     TensorCopyCount,
     /// Bytes that arrive in shared memory by bulk copies without a tensor map, from global or from shared memory.
     NonTensorBulkCopies,
@@ -127,7 +127,7 @@ impl Effect {
             Self::RegistersToGlobal => "bytes from registers to global memory",
             Self::AsyncCopies => "bytes by cp.async",
             Self::TensorCopies => "bytes by TMA",
-            Self::TensorCopyCount => "copies by TMA",
+            Self::TensorCopyCount => "copies to shared memory by TMA",
             Self::NonTensorBulkCopies => "bytes copied by cp.async.bulk without a tensor map",
             Self::BulkStores => "bytes stored by TMA",
             Self::SharedToRegisters => "bytes from shared memory by ordinary loads",
@@ -189,7 +189,10 @@ impl Effect {
             // Counted for both memories.
             Self::AsyncCopies => of(matches!(kind, Kind::AsyncCopy { .. }), bytes / 2.0),
             Self::TensorCopies => of(matches!(kind, Kind::BulkCopy { tensor: true }), bytes),
-            Self::TensorCopyCount => of(matches!(kind, Kind::BulkCopy { tensor: true }), threads),
+            Self::TensorCopyCount => of(
+                matches!(kind, Kind::BulkCopy { tensor: true }) && !stores_globally(instruction),
+                threads,
+            ),
             Self::NonTensorBulkCopies => of(
                 matches!(kind, Kind::BulkCopy { tensor: false }) && !stores_globally(instruction),
                 bytes,
