@@ -286,8 +286,11 @@ impl Execution<'_> {
                     Space::Global | Space::Generic => self.machine.memory.nearest(address),
                     Space::Shared | Space::Cluster => {
                         let (program, end) = (self.machine.program, self.machine.shared_end);
-                        let nearest =
-                            outside_shared_memory(address, u64::from(bytes), program, end);
+                        let at = match mapped {
+                            Some(_) => address & u64::from(u32::MAX >> (32 - RANK)),
+                            None => address,
+                        };
+                        let nearest = outside_shared_memory(at, u64::from(bytes), program, end);
                         (nearest, None)
                     }
                     Space::Local => {

@@ -57,7 +57,7 @@ struct Issued {
     number: usize,
     /// How many issues of each warp of the block happen before it.
     known: Vec<usize>,
-    /// Whether it fills the pipeline: no wait for a copy of the block is known to happen before it.
+    /// Whether it fills the pipeline: so far in this run, no copy of the block was issued after a wait for another.
     fills: bool,
     /// How many of the bytes that it wrote were read by `ldmatrix` or `wgmma`.
     bytes: u64,
@@ -113,7 +113,7 @@ impl Products {
     }
 }
 
-/// Of batches, each with a weighted sum and its weight, the half with the smallest averages.
+/// Each batch is a weighted sum and its weight. Returns the sum and the weight of that half, by weight, whose averages are smallest.
 fn least_half(mut batches: Vec<[u64; 2]>) -> [u64; 2] {
     let average = |[sum, bytes]: &[u64; 2]| *sum as f64 / *bytes as f64;
     batches.sort_by(|a, b| average(a).total_cmp(&average(b)));
@@ -307,7 +307,7 @@ impl Lookahead {
 
     /// Of what a warp has copied, [`CopyLead::in_flight`], with the bytes before each issue of each warp.
     fn flights(&self, actor: Actor, before: &[Vec<u64>]) -> [u64; 2] {
-        // By the issue that ends them: a batch is about a tile.
+        // Copies whose flights end at the same issue form a batch, about one tile.
         let mut batches = BTreeMap::<usize, [u64; 2]>::new();
         let all = self.block_of(actor);
         for &(place, end) in &self.issuers[actor].flights {

@@ -62,7 +62,7 @@ pub const SHARED_BASE: u32 = 1024;
 
 /// Start of each space's generic addresses. Global allocations are between 2^40 and 2^47.
 pub(crate) mod window {
-    /// Its lower half is not 0, as on a GPU: cut to 32 bits, a generic address is no address in shared memory.
+    /// The lower half is not 0, as on a GPU: truncated to 32 bits, a generic address is not an address in shared memory.
     pub const SHARED: u64 = 0x7000_d800_0000;
     pub const LOCAL: u64 = 0x7100_0000_0000;
     pub const CONST: u64 = 0x7200_0000_0000;

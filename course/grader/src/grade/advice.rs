@@ -178,12 +178,12 @@ fn deadlock(waiting: &[WaitingThreads]) -> &'static str {
     let at = |what: WaitsAt| waiting.iter().any(|one| one.at == what);
     if at(WaitsAt::Mbarrier) {
         "which phase does each of these waits mean, which threads arrive in it, and are they as many as mbarrier.init counts?"
-    } else if at(WaitsAt::Barrier) {
-        "which warps come to this barrier, how often, and are they as many threads as it counts? A warp that should not come here \
-         counts, too"
     } else if at(WaitsAt::Loop) {
         "what ends this loop? If a counter does: does it reach the bound, and is its type wide enough? If a value in memory does: which thread \
          writes it, and can that thread still do so?"
+    } else if at(WaitsAt::Barrier) {
+        "which warps come to this barrier, how often, and are they as many threads as it counts? A warp that should not come here \
+         counts, too"
     } else {
         "what would end this wait, and can any thread still do that? What all warps of a warpgroup have to execute (wgmma, setmaxnreg), no \
          condition may keep from some of them; registers come from warps that have given theirs back"

@@ -234,7 +234,8 @@ impl Effect {
                 let opcode = &instruction.opcode;
                 let arrives = opcode.starts_with("mbarrier.arrive") && opcode.contains(".relaxed");
                 let executions = counters.executions as f64;
-                // With a fence before it, a relaxed arrival orders.
+                // A fence before a relaxed arrival makes it order. Which fence belongs to which arrival is not known, so each execution of a
+                // fence offsets one.
                 match ["fence.acq_rel", "fence.sc", "membar"].map(|fence| opcode.starts_with(fence))
                 {
                     [false, false, false] => of(

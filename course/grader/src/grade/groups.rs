@@ -34,7 +34,8 @@ pub fn waits(trial: &Trial, launched: &Launched) -> Vec<String> {
     let mut lines: Vec<String> = waits
         .filter_map(|(of, _)| quote::line(trial.source(), of))
         .collect();
-    lines.dedup();
+    let mut quoted = BTreeSet::new();
+    lines.retain(|line| quoted.insert(line.clone()));
     lines.truncate(QUOTED);
     lines
 }

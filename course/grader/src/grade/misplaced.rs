@@ -252,7 +252,12 @@ fn overwritten(product: &Product) -> Option<Cause> {
     if empty.len() < ENOUGH {
         return None;
     }
-    let held = some(held);
+    // The first is the one that is named.
+    let first = held.first().copied()?;
+    let mut held = some(held);
+    if let Some(one) = held.first_mut() {
+        *one = first;
+    }
     let ((row, column), (down, right)) = distance(product, &held, is_empty)?;
     let (other_row, other_column) = (row as isize + down, column as isize + right);
     let name = if product.bits { "out" } else { "C" };

@@ -20,7 +20,7 @@ const LONG_RUN: f64 = 1.05;
 /// A step waits for its copies if they were issued less than this many steps ahead.
 const WAITS: f64 = 0.5;
 
-/// Fewer tiles in flight than this are said to be few.
+/// If fewer tiles than this are in flight, the complaint says how many.
 const FEW_IN_FLIGHT: f64 = 1.25;
 
 /// The largest fraction of steps that may wait. If more do, others that are far ahead do not make up for them.
@@ -80,7 +80,7 @@ pub fn copies_ahead<'a>(measure: &Measure, all: &LaunchResults<'a>, judged: &mut
             )
         });
         let least = least.reduce(|a, b| if b.0 < a.0 { b } else { a });
-        let (least, in_flight) = least.unwrap_or_default();
+        let (least, in_flight) = least.unwrap_or((0.0, f64::INFINITY));
         let few = match in_flight < FEW_IN_FLIGHT {
             true => format!(": in half of the steps, only {in_flight:.1} tiles are in flight"),
             false => String::new(),

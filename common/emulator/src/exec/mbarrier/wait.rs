@@ -93,7 +93,7 @@ impl Warp {
                 let brought = barrier.map_or_else(Vec::new, |barrier| barrier.brought.clone());
                 let arrived = barrier.map_or_else(Vec::new, |one| one.arrived_warps.clone());
                 match issued {
-                    // A second wait for the same phase tells nothing new.
+                    // A second wait for the same phase gives the warp no new information.
                     Some(_) => {
                         let again = self.has_waited_for(&brought, cx);
                         self.note_wait(&brought, cx);

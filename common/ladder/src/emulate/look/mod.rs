@@ -34,8 +34,8 @@ pub struct Look {
     /// A line of the source, or of the PTX if there is no source
     #[arg(long, value_name = "LINE")]
     pub at: Option<u32>,
-    /// The execution of the line, counted per warp: 1 is the first. An unrolled loop executes a line once for each copy of its instructions; a wait or a
-    /// barrier has one
+    /// The execution of the line, counted per warp: 1 is the first. In an unrolled loop, each copy of the line's
+    /// instructions counts as an execution. To count iterations, give the line of a wait or barrier that is not unrolled
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
     pub execution: u64,
     /// The index of the block
