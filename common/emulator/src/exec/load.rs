@@ -47,8 +47,10 @@ impl Warp {
         {
             cx.profiler.shared(request, &addresses, mask);
             if SANITIZE {
-                lanes(mask)
-                    .for_each(|lane| cx.note_own(addresses[lane], bytes, self.site(op, lane)));
+                if cx.machine.options.own_loads {
+                    let site = |lane| self.site(op, lane);
+                    lanes(mask).for_each(|lane| cx.note_own(addresses[lane], bytes, site(lane)));
+                }
                 cx.check_lanes(AccessMode::Read, &addresses, bytes, op, self, mask);
             }
             self.load_shared(access, &addresses, mask, cx);

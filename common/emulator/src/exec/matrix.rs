@@ -186,12 +186,12 @@ impl Warp {
             return;
         }
         let commits = self.commits;
-        let lands = |copy: &Pending| {
-            mask >> copy.lane & 1 == 1
-                && groups.is_none_or(|n| {
-                    u64::from(copy.group) + u64::from(n) < u64::from(commits[copy.lane])
-                })
+        let counted = |copy: &Pending| {
+            groups.is_none_or(|n| {
+                u64::from(copy.group) + u64::from(n) < u64::from(commits[copy.lane])
+            })
         };
+        let lands = |copy: &Pending| mask >> copy.lane & 1 == 1 && counted(copy);
         let mut pending = std::mem::take(&mut self.pending);
         self.wait_for_copies(op, pending.iter().filter(|copy| lands(copy)), cx);
         pending.retain(|copy| {
@@ -206,12 +206,10 @@ impl Warp {
         });
         // A GPU counts the copies of a warp together: one lane's wait delays all lanes.
         if cx.common.lookahead().is_some() {
-            let counted = |copy: &&Pending| {
-                groups.is_none_or(|n| {
-                    u64::from(copy.group) + u64::from(n) < u64::from(commits[copy.lane])
-                })
-            };
-            let waited = pending.iter().filter(counted).map(|copy| copy.issue);
+            let waited = pending
+                .iter()
+                .filter(|copy| counted(copy))
+                .map(|copy| copy.issue);
             self.note_wait(&waited.collect::<Vec<_>>(), cx);
         }
         self.pending = pending;

@@ -236,13 +236,15 @@ impl Effect {
                 let executions = counters.executions as f64;
                 // A fence before a relaxed arrival makes it order. Which fence belongs to which arrival is not known, so each execution of a
                 // fence offsets one.
-                match ["fence.acq_rel", "fence.sc", "membar"].map(|fence| opcode.starts_with(fence))
-                {
-                    [false, false, false] => of(
+                let is_fence = ["fence.acq_rel", "fence.sc", "membar"]
+                    .iter()
+                    .any(|fence| opcode.starts_with(fence));
+                match is_fence {
+                    true => -executions,
+                    false => of(
                         arrives || opcode.starts_with("mbarrier.complete_tx"),
                         executions,
                     ),
-                    _ => -executions,
                 }
             }
             Self::Sleeps => of(
