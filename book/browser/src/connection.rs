@@ -7,8 +7,8 @@ use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 use tungstenite::{Error, Message, WebSocket};
 
-/// A call without an answer for this long fails. Generous, since the machine may be busy.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// A call without an answer for this long fails. Generous, since the machine may be busy; longer than a script waits (`script::wait_until`).
+const PATIENCE: Duration = Duration::from_secs(300);
 
 /// A connection to the browser. Each page has a session of the connection.
 pub struct Connection {

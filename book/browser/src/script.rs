@@ -45,10 +45,10 @@ pub fn choose(selector: &str, value: &str) -> String {
     )
 }
 
-/// A promise that resolves when the expression is true, and is rejected after 45 s: a busy machine may take long.
+/// A promise that resolves when the expression is true, and is rejected after 4 minutes: a busy machine may take long.
 pub fn wait_until(expression: &str) -> String {
     format!(
-        "(async () => {{ const end = Date.now() + 45000; while (!({expression})) {{\
+        "(async () => {{ const end = Date.now() + 240000; while (!({expression})) {{\
          if (Date.now() > end) throw new Error('it never came true'); await new Promise((go) => setTimeout(go, 20)); }} }})()"
     )
 }

@@ -117,10 +117,7 @@ fn sliders_clicks_keys_and_runs_in_firefox() {
         .open(&format!("{home}06_pipeline.html#figure=pipeline&stages=1"))
         .expect("a page");
     let done = "document.querySelector('[data-interactive=pipeline] .pl-time') && !document.querySelector('[aria-busy]')";
-    assert!(
-        (0..12).any(|_| firefox.wait_until(done).is_ok()),
-        "it still runs"
-    );
+    firefox.wait_until(done).expect("a prediction");
     let words = "cargo run -p rung06_pipeline -- time --size 1024 --json --kernel book/kernels/06_pipeline/1_stage.ptx";
     let words: Vec<&str> = words.split(' ').collect();
     let answer = native.ask(&json!({ "ask": "command", "words": words }));

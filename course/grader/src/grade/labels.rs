@@ -28,21 +28,21 @@ pub fn coverage(launched: &Launched, tile: [u32; 2]) -> Coverage {
         columns: n,
         seen: vec![false; m as usize * n as usize * k as usize],
     };
-    // A warp, a tile of C, and an element that the warp multiplies for it; the element implies the step.
-    let mut needed = [Vec::new(), Vec::new()];
+    let mut needed = [Needed::new(m * k), Needed::new(m * k)];
     let number = |element: Element| match element {
         Element::A(i, k_) => i * k + k_,
         Element::B(k_, j) => m * k + k_ * n + j,
     };
-    // Pairs of a warp and an element of C that it sums.
-    let mut sums = Vec::new();
-    let (mut warps, mut last) = (0u64, None);
+    // Elements of C that a warp sums, and how many all warps do.
+    let (mut sums, mut all_sums) = (Vec::new(), 0);
+    let mut last = None;
     for factors in &launched.run.factors {
         let a: Vec<_> = factors.a.iter().map(|bits| labels.get(*bits)).collect();
         let b: Vec<_> = factors.b.iter().map(|bits| labels.get(*bits)).collect();
         // Products arrive sorted by block and warp.
         if last.replace((factors.block, factors.warp)) != Some((factors.block, factors.warp)) {
-            warps += 1;
+            needed.iter_mut().for_each(Needed::end_warp);
+            all_sums += distinct(&mut sums).count() as u64;
         }
         let held = || a.iter().chain(&b).flatten();
         let row = held().find_map(|element| match element {
@@ -55,15 +55,13 @@ pub fn coverage(launched: &Launched, tile: [u32; 2]) -> Coverage {
         });
         for (needed, held) in needed.iter_mut().zip([&a, &b]) {
             let held = held.iter().flatten();
-            needed.extend(held.map(|element| (warps, row, column, number(*element))));
+            needed.extend(row, column, held.map(|element| number(*element)));
         }
         let (columns, steps) = (factors.columns(), factors.k as usize);
         let result = |one: &Option<Element>, other: &Option<Element>| match (*one, *other) {
             // Of the transposed product, too.
             (Some(Element::A(i, _)), Some(Element::B(_, j)))
-            | (Some(Element::B(_, j)), Some(Element::A(i, _))) => {
-                Some(warps << 32 | u64::from(i * n + j))
-            }
+            | (Some(Element::B(_, j)), Some(Element::A(i, _))) => Some(i * n + j),
             _ => None,
         };
         let firsts = a.iter().step_by(steps.max(1));
@@ -77,20 +75,64 @@ pub fn coverage(launched: &Launched, tile: [u32; 2]) -> Coverage {
             seen.see(row, &column);
         }
     }
-    for needed in &mut needed {
-        needed.sort_unstable();
-        needed.dedup();
-    }
-    sums.sort_unstable();
-    sums.dedup();
-    let bytes = |number: u32| if number < m * k { 2 } else { 4 };
+    needed.iter_mut().for_each(Needed::end_warp);
+    all_sums += distinct(&mut sums).count() as u64;
     Coverage {
-        by_hand: (needed.each_ref())
-            .map(|needed| needed.iter().map(|(.., number)| bytes(*number)).sum()),
+        by_hand: needed.each_ref().map(|needed| needed.by_hand),
         products: seen.seen.iter().filter(|seen| **seen).count() as u64,
         of: seen.seen.len() as u64,
-        operand_bytes: 2 * needed.iter().map(Vec::len).sum::<usize>() as u64,
-        more_sums: (sums.len() as u64).saturating_sub(u64::from(m) * u64::from(n)),
+        operand_bytes: needed.iter().map(|needed| needed.bytes).sum(),
+        more_sums: all_sums.saturating_sub(u64::from(m) * u64::from(n)),
+    }
+}
+
+/// Sorts, and takes all out, each once.
+fn distinct<T: Ord + Copy>(all: &mut Vec<T>) -> impl Iterator<Item = T> {
+    all.sort_unstable();
+    all.dedup();
+    all.drain(..)
+}
+
+/// What one operand of the products needs.
+struct Needed {
+    /// The elements of A have smaller numbers.
+    first_of_b: u32,
+    /// Of the present warp: a tile of C and the number of an element that the warp multiplies for it, in 32 bits each. The element implies
+    /// the step.
+    of_warp: Vec<u128>,
+    /// [`Coverage::operand_bytes`] and [`Coverage::by_hand`], of the warps before.
+    bytes: u64,
+    by_hand: u64,
+}
+
+impl Needed {
+    const fn new(first_of_b: u32) -> Self {
+        Self {
+            first_of_b,
+            of_warp: Vec::new(),
+            bytes: 0,
+            by_hand: 0,
+        }
+    }
+
+    fn extend(
+        &mut self,
+        row: Option<u32>,
+        column: Option<u32>,
+        numbers: impl Iterator<Item = u32>,
+    ) {
+        let part = |part: Option<u32>| u128::from(part.unwrap_or(u32::MAX));
+        let tile = part(row) << 64 | part(column) << 32;
+        self.of_warp
+            .extend(numbers.map(|number| tile | u128::from(number)));
+    }
+
+    fn end_warp(&mut self) {
+        for element in distinct(&mut self.of_warp) {
+            let is_of_a = (element as u32) < self.first_of_b;
+            self.bytes += 2;
+            self.by_hand += if is_of_a { 2 } else { 4 };
+        }
     }
 }
 
