@@ -36,6 +36,9 @@ pub struct Network {
     pub latency_ms: f64,
 }
 
+/// An interactive page has started when its engine is loaded.
+const STARTED: &str = "!document.querySelector('[aria-busy=true]')";
+
 /// A page in the browser.
 pub struct Page<'a> {
     connection: &'a mut Connection,
@@ -126,8 +129,7 @@ impl<'a> Page<'a> {
         }
         self.load(&url)?;
         self.url = url;
-        // An interactive page starts when its engine is loaded.
-        self.wait_until("!document.querySelector('[aria-busy=true]')")
+        self.wait_until(STARTED)
     }
 
     /// Runs a script in each page opened from now on, before the page's own scripts.
@@ -155,11 +157,29 @@ impl<'a> Page<'a> {
         Ok(())
     }
 
+    /// Clicks a link to another page and waits until that is loaded.
+    ///
+    /// # Errors
+    /// If there is no such link, or it does not lead to a page.
+    pub fn follow(&mut self, link: &str) -> Result<()> {
+        self.note_problems();
+        self.click(link)?;
+        self.loaded()?;
+        let url = self.evaluate("location.href")?;
+        self.url = url.as_str().context("an address")?.to_owned();
+        self.wait_until(STARTED)
+    }
+
     fn load(&mut self, url: &str) -> Result<()> {
         let answer = self.call("Page.navigate", json!({ "url": url }))?;
         if let Some(error) = answer.get("errorText") {
             bail!("{url}: {error}");
         }
+        self.loaded()
+    }
+
+    /// Waits until the page that is being opened is loaded: a script that ran in the one before would have no answer.
+    fn loaded(&mut self) -> Result<()> {
         self.connection
             .wait_for(&self.session, "Page.loadEventFired")?;
         self.note_problems();

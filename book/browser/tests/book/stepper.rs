@@ -305,10 +305,8 @@ fn a_race_from_the_page_of_mistakes() {
            return wrong; })()",
     );
             assert_eq!(wrong.expect("an answer"), json!([]));
-            page.click(".run-bar a[href*='no_barrier_after_the_copy&at=finding']")
+            page.follow(".run-bar a[href*='no_barrier_after_the_copy&at=finding']")
                 .expect("a link");
-            page.wait_until("document.querySelector('.st-code li')")
-                .expect("the page");
             settled(page);
             let (at, text) = steps.finding();
             is_at(page, native, steps, at, 0);

@@ -75,8 +75,8 @@ fn in_window(address: u64) -> u64 {
     }
 }
 
-/// Where an address is, instead of in a block's shared memory, which ends at `end`.
-fn outside_shared_memory(address: u64, bytes: u64, program: &Program, end: u32) -> String {
+/// Where an address is, instead of in a block's shared memory, which ends at `end`, and whether it is a generic one there.
+fn outside_shared_memory(address: u64, bytes: u64, program: &Program, end: u32) -> (String, bool) {
     let all = end - SHARED_BASE;
     let mut words = format!(
         "outside the block's {all} bytes of shared memory, which start at 0x{SHARED_BASE:x}"
@@ -91,7 +91,7 @@ fn outside_shared_memory(address: u64, bytes: u64, program: &Program, end: u32) 
         .any(|offset| is_inside(&offset))
     {
         words += "\nA generic address of shared memory is not one of the shared window: __cvta_generic_to_shared converts it";
-        return words;
+        return (words, true);
     }
     // An index may be negative.
     let at = i64::from(address as u32 as i32);
@@ -115,7 +115,7 @@ fn outside_shared_memory(address: u64, bytes: u64, program: &Program, end: u32) 
             first.name
         );
     }
-    words
+    (words, false)
 }
 
 pub(super) fn shared_read(shared: &[u32], address: u32, bytes: u32) -> u64 {
@@ -278,34 +278,39 @@ impl Execution<'_> {
                 Ok(place)
             }
             _ => {
-                let (nearest, after) = match space {
+                let (nearest, after, other_window) = match space {
                     Space::Global | Space::Generic if self.is_in_shared(address) => {
                         let nearest = "an address in the shared window: an instruction takes it only with `.shared` in its name";
-                        (nearest.into(), None)
+                        (nearest.into(), None, true)
                     }
-                    Space::Global | Space::Generic => self.machine.memory.nearest(address),
+                    Space::Global | Space::Generic => {
+                        let (nearest, after) = self.machine.memory.nearest(address);
+                        (nearest, after, false)
+                    }
                     Space::Shared | Space::Cluster => {
                         let (program, end) = (self.machine.program, self.machine.shared_end);
                         let at = match mapped {
                             Some(_) => address & u64::from(u32::MAX >> (32 - RANK)),
                             None => address,
                         };
-                        let nearest = outside_shared_memory(at, u64::from(bytes), program, end);
-                        (nearest, None)
+                        let (nearest, is_generic) =
+                            outside_shared_memory(at, u64::from(bytes), program, end);
+                        (nearest, None, is_generic)
                     }
                     Space::Local => {
                         let nearest = format!("outside the thread's {local} bytes of local memory");
-                        (nearest, None)
+                        (nearest, None, false)
                     }
                     Space::Const | Space::Param => {
                         let nearest = "outside the bank, or a write to read-only memory";
-                        (nearest.into(), None)
+                        (nearest.into(), None, false)
                     }
                 };
                 let kind = FindingKind::OutOfBounds {
                     access,
                     nearest,
                     after,
+                    other_window,
                 };
                 self.report(kind, site);
                 Err(Fatal)

@@ -157,6 +157,8 @@ pub enum FindingKind {
         nearest: String,
         /// The name of the nearest allocation, if the address is after its beginning, and the distance from there.
         after: Option<(String, u64)>,
+        /// Whether it is an address of shared memory in the other form: a generic one where the shared window's is due, or the reverse.
+        other_window: bool,
     },
     /// memcheck: the address is not a multiple of the access's size.
     Misaligned(MemoryAccess),

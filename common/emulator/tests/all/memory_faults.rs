@@ -25,6 +25,7 @@ fn one_element_past_global_memory() {
         access,
         nearest,
         after,
+        other_window: false,
     } = kind
     else {
         panic!("{kind:?}")

@@ -25,17 +25,13 @@ pub type KindOf<'a> = dyn Fn(&Location) -> Option<&'a InstructionKind> + 'a;
 /// An anchor of the book's page of mistakes, and a hint.
 pub fn advice(finding: &Finding, kind_of: &KindOf) -> (&'static str, &'static str) {
     match &finding.kind {
-        FindingKind::OutOfBounds { nearest, .. }
-            if ["generic address", "shared window"]
-                .iter()
-                .any(|is| nearest.contains(is)) =>
-        {
-            (
-                "out-of-bounds",
-                "which address does this instruction take: one in shared memory, as `__cvta_generic_to_shared` gives, or a generic one, as a \
-                 pointer is? `.shared` in its name decides",
-            )
-        }
+        FindingKind::OutOfBounds {
+            other_window: true, ..
+        } => (
+            "out-of-bounds",
+            "which address does this instruction take: one in shared memory, as `__cvta_generic_to_shared` gives, or a generic one, as a \
+             pointer is? `.shared` in its name decides",
+        ),
         FindingKind::OutOfBounds { access, .. }
             if access.space == Space::Shared
                 && matches!(

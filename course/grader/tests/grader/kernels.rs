@@ -75,7 +75,7 @@ fn wrong_and_cheating_kernels_lose_points_for_the_right_reason() {
         let mut mutations = Mutations::of(&assignment).mutation;
         let is_shown = |one: &Mutation| shown.contains(&recorded::called(&folder, one));
         mutations.retain(|one| is_shown(one) || !recorded::recording());
-        let mutations = part(mutations, WRONG, is_shown);
+        let mutations = part(mutations, WRONG, is_shown, |one| one.slow);
         let judged = on_all_cores(&mutations, |one| {
             let grade = graded(&grader, &assignment, &one.text(&assignment));
             let row = is_shown(one).then(|| recorded::row(&folder, one, &grade));
@@ -98,24 +98,33 @@ fn wrong_and_cheating_kernels_lose_points_for_the_right_reason() {
 const WRONG: usize = 6;
 const SOLUTIONS: usize = 2;
 
-/// All that must be there, and at most `most` of the others, spread over the list.
-fn part<T>(all: Vec<T>, most: usize, must: impl Fn(&T) -> bool) -> Vec<T> {
-    let others = all.iter().filter(|one| !must(one)).count();
-    let whole = std::env::var_os("GEMM_WHOLE_SUITE").is_some() || only().is_some();
-    if others <= most || whole {
+/// All that must be there, and at most `most` of the others that are not slow, spread over the list.
+fn part<T>(
+    mut all: Vec<T>,
+    most: usize,
+    must: impl Fn(&T) -> bool,
+    slow: impl Fn(&T) -> bool,
+) -> Vec<T> {
+    if std::env::var_os("GEMM_WHOLE_SUITE").is_some() || only().is_some() {
         return all;
     }
-    let _ = writeln!(
-        std::io::stderr(),
-        "{most} of {others}: GEMM_WHOLE_SUITE=1 grades all"
-    );
+    let count = all.len();
+    all.retain(|one| must(one) || !slow(one));
+    let others = all.iter().filter(|one| !must(one)).count();
     let mut at = 0;
-    let mut is_taken = |one: &T| {
+    all.retain(|one| {
         let is_other = !must(one);
         at += usize::from(is_other);
-        !is_other || at * most / others > (at - 1) * most / others
-    };
-    all.into_iter().filter(|one| is_taken(one)).collect()
+        !is_other || at * most / others.max(most) > (at - 1) * most / others.max(most)
+    });
+    if all.len() < count {
+        let part = all.len();
+        let _ = writeln!(
+            std::io::stderr(),
+            "{part} of {count}: GEMM_WHOLE_SUITE=1 grades all"
+        );
+    }
+    all
 }
 
 /// What is wrong with the grade of a mutation, if anything.
@@ -182,7 +191,7 @@ fn right_kernels_get_all_points() {
         let more = Mutations::of(&assignment).right;
         let known = right.len() + more.len();
         assert!(known >= 6, "{name} has {known} solutions");
-        let more = part(more, SOLUTIONS, |_| false).into_iter();
+        let more = part(more, SOLUTIONS, |_| false, |_| false).into_iter();
         right.extend(more.map(|one| (one.name.clone(), one.text(&assignment))));
         let judged = on_all_cores(&right, |(which, text)| {
             let grade = graded(&grader, &assignment, text);

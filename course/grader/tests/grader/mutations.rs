@@ -22,6 +22,9 @@ pub struct Mutation {
     pub name: String,
     /// Class of a cheat.
     pub class: Option<String>,
+    /// It takes more than seven seconds, so only the whole suite grades it.
+    #[serde(default)]
+    pub slow: bool,
     /// Texts of the solution, and their replacements.
     #[serde(default)]
     pub edits: Vec<[String; 2]>,

@@ -226,6 +226,7 @@ impl Warp {
             access,
             nearest,
             after,
+            other_window: false,
         };
         cx.report(kind, site);
         Err(Fatal)
