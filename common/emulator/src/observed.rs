@@ -46,11 +46,16 @@ pub struct CopyLead {
     pub of: u64,
     /// The same for the warp that issued the copy; the maximum if there are several.
     pub issuer_of: u64,
-    /// A numerator and a denominator: their quotient is how many bytes of the block are in flight together, averaged over the half of the
-    /// issuing warp's bytes for which that is least. Each copy of size b for which a later issuer of the block knows of a wait, and which is itself issued after a wait,
-    /// adds b d to the numerator and b to the denominator; d is the number of bytes that the block issues from the middle of the copy until then. Only bytes that `ldmatrix` or `wgmma` reads count. If several warps issue copies, this
-    /// is for the one with the smallest part of its bytes in flight.
+    /// How many bytes of the block are in flight together, as a quotient: numerator and denominator. It is an average over the half of the
+    /// issuing warp's bytes for which it is least. A copy of b bytes adds b d and b to the two, if d bytes are issued by the block from the
+    /// middle of this copy until the first issue that comes after a wait for it; so the last copies add nothing. Nor do those that fill the
+    /// pipeline, before any copy of the block is issued after a wait, and bytes that neither `ldmatrix` nor `wgmma` reads. If several warps
+    /// issue copies, this is for the one with the smallest part of its bytes in flight.
     pub in_flight: [u64; 2],
+    /// How often the block issued a copy when no other was in flight, after the first time.
+    pub restarts: u64,
+    /// [`Self::in_flight`] without the copies that fill the pipeline after each of these restarts, and those that drain it before.
+    pub between_restarts: [u64; 2],
     /// All bytes that the block copied and that `ldmatrix` or `wgmma` read.
     pub bytes: u64,
     /// How often the warp itself issued copies that another warp waited for.
@@ -66,9 +71,14 @@ pub struct CopyLead {
 
 impl CopyLead {
     /// How many of the block's bytes are in flight together, on average, seen from the middle of each of the issuing warp's copies that
-    /// follow a wait. Infinite if there are none for which a wait is known before another copy is issued.
-    pub fn bytes_in_flight(&self) -> f64 {
-        match self.in_flight {
+    /// follow a wait. If the pipeline restarts at most so often, as it may for each further tile of C, copies that fill and drain it do not
+    /// count. Infinite if there are none for which a wait is known before another copy is issued.
+    pub fn bytes_in_flight(&self, restarts: u64) -> f64 {
+        let counted = match self.restarts <= restarts {
+            true => self.between_restarts,
+            false => self.in_flight,
+        };
+        match counted {
             [_, 0] => f64::INFINITY,
             [sum, count] => sum as f64 / count as f64,
         }

@@ -12,7 +12,7 @@ use super::warp::{State, Warp};
 use super::warpgroup::{WARPS, Warpgroup};
 use crate::Printed;
 use crate::finding::Findings;
-use crate::happens_before::{HappensBefore, SyncVariable, View};
+use crate::happens_before::{Actor, HappensBefore, SyncVariable, View};
 use crate::memory::Writes;
 use crate::op::{Code, Reduction, SyncOp};
 use crate::shadow::{Shadow, Site};
@@ -161,6 +161,8 @@ pub(super) struct Common {
     pub printed: Vec<Printed>,
     /// `try_wait`s that returned false, and the lanes that have not waited again.
     pub unheeded: Vec<Unheeded>,
+    /// By `try_wait`: the warp for which it returns false for long, and how often it still does. Only in the first cluster.
+    pub long_hesitations: Option<BTreeMap<usize, (Actor, u32)>>,
     /// What strong writes to shared memory released, by rank and address; tracked under `sanitize`.
     pub flags: HashMap<(usize, u32), SyncVariable>,
     /// Instructions that all warps except the running one have executed.

@@ -1,4 +1,6 @@
 //! The unit of scheduling: a cluster of blocks that run at the same time, usually of one block.
+use std::collections::BTreeMap;
+
 use super::block::{Block, Common, Execution, release_barriers};
 use super::bulk::Transfer;
 use super::cluster_barrier::release_cluster;
@@ -106,6 +108,7 @@ impl<'m> Cluster<'m> {
         self.common = Common {
             copies: (!cfg!(target_family = "wasm") && options.lookahead && options.sanitize)
                 .then(lookahead),
+            long_hesitations: (number == 0).then(BTreeMap::new),
             ..Common::default()
         };
         let watched = match machine.options.sanitize {

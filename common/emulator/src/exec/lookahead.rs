@@ -8,9 +8,9 @@
 //! one tile is in flight at a time, however many stages are full. So the bytes that are in flight together are counted, too: for each
 //! copy, those of all copies of the block from it up to the first one that a wait for it happens before. Of other warps' copies, those that
 //! happen before it do not count, and those that are concurrent with it count half. The copies that fill the pipeline, issued one after the
-//! other before any wait, are left out, since in a short launch they would raise the average. Bytes that neither `ldmatrix` nor `wgmma` reads do
-//! not count, so that a copy
-//! for show adds nothing.
+//! other before any wait, are left out, since in a short launch they would raise the average. A block that computes several tiles of C may
+//! drain its pipeline after each, so there is a second count, without what fills and drains the pipeline whenever it restarts. Bytes that
+//! neither `ldmatrix` nor `wgmma` reads do not count, so that a copy for show adds nothing.
 use std::collections::BTreeMap;
 
 use super::block::Execution;
@@ -32,8 +32,8 @@ pub(super) struct Lookahead {
     issues: Vec<Issued>,
     /// By warp: the copies that it issued, and how many are in flight together with them.
     issuers: Vec<Issuer>,
-    /// By block: how many copies its warps issued.
-    blocks: Vec<usize>,
+    /// By block.
+    blocks: Vec<BlockIssues>,
     /// By rank: each unit of shared memory.
     units: Vec<Vec<Unit>>,
     /// The smallest lead where a warp waited for a copy; and, by the warp's products so far, where it waited or read.
@@ -48,6 +48,17 @@ struct Unit {
     read: bool,
 }
 
+/// What the warps of a block have issued.
+#[derive(Clone, Default)]
+struct BlockIssues {
+    /// How many copies.
+    count: usize,
+    /// The numbers of those issued when no other was in flight, but for the first.
+    restarts: Vec<usize>,
+    /// Whether a copy has been issued after a wait since the pipeline last started, other than the one that restarted it.
+    is_filled: bool,
+}
+
 /// An instruction that issued copies.
 struct Issued {
     by: Actor,
@@ -57,8 +68,9 @@ struct Issued {
     number: usize,
     /// How many issues of each warp of the block happen before it.
     known: Vec<usize>,
-    /// Whether it fills the pipeline: so far in this run, no copy of the block was issued after a wait for another.
-    fills: bool,
+    /// Whether it fills the pipeline: since this started, no copy of the block was issued after a wait for another; and how often the
+    /// pipeline has restarted.
+    fills: Option<usize>,
     /// How many of the bytes that it wrote were read by `ldmatrix` or `wgmma`.
     bytes: u64,
     /// The warps that waited for it, each with its epoch at that time.
@@ -146,7 +158,7 @@ impl Lookahead {
             warps_of_block: (warps / ranks.max(1)).max(1),
             issues: Vec::new(),
             issuers: vec![Issuer::default(); warps],
-            blocks: vec![0; ranks.max(1)],
+            blocks: vec![BlockIssues::default(); ranks.max(1)],
             units: vec![vec![Unit::default(); shared_bytes.div_ceil(UNIT) as usize]; ranks],
             waits: BTreeMap::new(),
             needs: BTreeMap::new(),
@@ -165,21 +177,27 @@ impl Lookahead {
         };
         let before = self.warps.iter().enumerate().map(seen).collect();
         let known = self.known_issues(actor, lane, order);
-        self.end_flights(actor, lane, order);
-        let fills = self
-            .block_of(actor)
-            .all(|by| self.issuers[by].flights.is_empty());
-        let number = &mut self.blocks[actor / self.warps_of_block];
+        let ended = self.end_flights(actor, lane, order);
+        let mut issuers = self.block_of(actor).map(|by| &self.issuers[by]);
+        let is_idle = issuers.all(|issuer| issuer.unknown.is_empty());
+        let block = &mut self.blocks[actor / self.warps_of_block];
+        let number = block.count;
+        block.count += 1;
+        if is_idle && number > 0 {
+            block.restarts.push(number);
+            block.is_filled = false;
+        } else if ended {
+            block.is_filled = true;
+        }
         self.issues.push(Issued {
             by: actor,
             before,
-            number: *number,
+            number,
             known,
-            fills,
+            fills: (!block.is_filled).then_some(block.restarts.len()),
             bytes: 0,
             waited: Vec::new(),
         });
-        *number += 1;
         let issue = self.issues.len() as Issue;
         let epoch = order.observer(actor, 1 << lane).map_or(0, |own| own.epoch);
         let issuer = &mut self.issuers[actor];
@@ -215,8 +233,8 @@ impl Lookahead {
     }
 
     /// The warp is about to issue a copy. Earlier copies of its block are no longer in flight if a wait for them, by any warp,
-    /// happens before this issue.
-    fn end_flights(&mut self, actor: Actor, lane: usize, order: &HappensBefore) {
+    /// happens before this issue. Returns whether there are such.
+    fn end_flights(&mut self, actor: Actor, lane: usize, order: &HappensBefore) -> bool {
         let observer = order.observer(actor, 1 << lane);
         let knows = |(by, epoch): (Actor, u32)| {
             by == actor
@@ -224,7 +242,8 @@ impl Lookahead {
                     .as_ref()
                     .is_none_or(|observer| (0..32).any(|lane| observer.see(by, lane, epoch)))
         };
-        let end = self.blocks[actor / self.warps_of_block];
+        let end = self.blocks[actor / self.warps_of_block].count;
+        let mut ended = false;
         let (issues, all) = (&self.issues, self.block_of(actor));
         for by in all {
             let issuer = &mut self.issuers[by];
@@ -235,9 +254,11 @@ impl Lookahead {
                 }
                 let place = issuer.issues.partition_point(|other| *other < issue);
                 issuer.flights.push((place, end));
+                ended = true;
                 false
             });
         }
+        ended
     }
 
     fn issued(&self, issue: Issue) -> Option<&Issued> {
@@ -305,15 +326,24 @@ impl Lookahead {
         before
     }
 
-    /// Of what a warp has copied, [`CopyLead::in_flight`], with the bytes before each issue of each warp.
-    fn flights(&self, actor: Actor, before: &[Vec<u64>]) -> [u64; 2] {
+    /// Of what a warp has copied, [`CopyLead::in_flight`], or [`CopyLead::between_restarts`], with the bytes before each issue of each warp.
+    fn flights(&self, actor: Actor, before: &[Vec<u64>], between_restarts: bool) -> [u64; 2] {
+        let restarts = match between_restarts {
+            true => &self.blocks[actor / self.warps_of_block].restarts[..],
+            false => &[],
+        };
+        let fills = |one: &Issued| {
+            one.fills
+                .is_some_and(|before| between_restarts || before == 0)
+        };
         // Copies whose flights end at the same issue form a batch, about one tile.
         let mut batches = BTreeMap::<usize, [u64; 2]>::new();
         let all = self.block_of(actor);
         for &(place, end) in &self.issuers[actor].flights {
             let issue = self.issuers[actor].issues.get(place);
             let one = issue.and_then(|&issue| self.issued(issue));
-            let Some(one) = one.filter(|one| !one.fills) else {
+            let drains = restarts.binary_search(&end).is_ok();
+            let Some(one) = one.filter(|one| !drains && !fills(one)) else {
                 continue;
             };
             let mut twice = 0;
@@ -361,14 +391,16 @@ impl Lookahead {
         let flights: Vec<_> = (0..self.issuers.len())
             .map(|by| {
                 let bytes: u64 = self.block_of(by).map(of_warp).sum();
-                (self.flights(by, &before), bytes)
+                let both = [false, true].map(|between| self.flights(by, &before, between));
+                (both, bytes)
             })
             .collect();
         for (&(actor, at, issue), &lead) in &self.needs {
             let Some(by) = self.issued(issue).map(|one| one.by) else {
                 continue;
             };
-            let (in_flight, bytes) = flights[by];
+            let ([in_flight, between_restarts], bytes) = flights[by];
+            let restarts = self.blocks[by / self.warps_of_block].restarts.len();
             let one = CopyLead {
                 block: block(actor / warps),
                 warp: (actor % warps) as u32,
@@ -377,6 +409,8 @@ impl Lookahead {
                 of: self.warps[actor].total,
                 issuer_of: self.warps[by].total,
                 in_flight,
+                between_restarts,
+                restarts: restarts as u64,
                 bytes,
                 copies_for_others: for_others[actor],
                 copies: self.issuers[actor].issues.len() as u64,
@@ -386,9 +420,10 @@ impl Lookahead {
             let least: &mut CopyLead = all.entry((actor, at)).or_insert(one);
             least.products = least.products.min(one.products);
             least.issuer_of = least.issuer_of.max(one.issuer_of);
-            let share = |one: &CopyLead| one.bytes_in_flight() / one.bytes.max(1) as f64;
+            let share = |one: &CopyLead| one.bytes_in_flight(0) / one.bytes.max(1) as f64;
             if share(&one) < share(least) {
-                (least.in_flight, least.bytes) = (one.in_flight, one.bytes);
+                (least.in_flight, least.between_restarts) = (one.in_flight, one.between_restarts);
+                (least.restarts, least.bytes) = (one.restarts, one.bytes);
             }
         }
         all.into_values().collect()

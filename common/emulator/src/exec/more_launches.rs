@@ -1,5 +1,5 @@
-//! The additional launches of `sanitize`: the same launch once more in another order of warps, and, if it has changed
-//! variables of its module, once more on the values that it left in them.
+//! The additional launches of `sanitize`: the same launch once more in another order of warps, and, as long as launches change
+//! variables of their module, some more on the values that are left in them.
 use std::sync::Arc;
 
 use super::grid::{ClusterOutput, Request, execute};
@@ -9,7 +9,10 @@ use crate::finding::{Finding, FindingKind};
 use crate::launch::{Options, Progress};
 use crate::memory::{Memory, Writes};
 
-/// The findings of both, after a launch that wrote `first`. Afterwards the variables in `memory` are as that launch
+/// How often a launch is repeated on what the one before has left, at most.
+const REPEATED: usize = 4;
+
+/// The findings of all, after a launch that wrote `first`. Afterwards the variables in `memory` are as that launch
 /// left them.
 pub(super) fn rerun(
     request: &Request<'_>,
@@ -80,11 +83,20 @@ fn on_left_values(
         progress: None,
         ..request.options.clone()
     };
-    let done = execute(&Machine::new(request, validated, memory, &options));
-    let consequence = match done {
-        Err(error) => error.to_string(),
-        Ok(done) => consequence(done, memory, first)?,
-    };
+    let left: Vec<Vec<u8>> = variables
+        .iter()
+        .map(|&one| memory.data(one).to_vec())
+        .collect();
+    let consequence = (0..REPEATED).find_map(|_| {
+        match execute(&Machine::new(request, validated, memory, &options)) {
+            Err(error) => Some(error.to_string()),
+            Ok(done) => consequence(done, memory, first),
+        }
+    });
+    for (&variable, bytes) in variables.iter().zip(&left) {
+        memory.reset(memory.base(variable), bytes);
+    }
+    let consequence = consequence?;
     // Of the changed variables, report those with strong accesses, such as counters.
     let counts = |&&variable: &&usize| first.strong >> variable.min(63) & 1 == 1;
     let counting: Vec<usize> = changed.iter().filter(counts).copied().collect();
@@ -101,15 +113,18 @@ fn on_left_values(
     Some(Finding::new(kind, request.program.entry()))
 }
 
-/// How the result of a launch differs from the first one's, if it does.
-fn consequence(done: ClusterOutput, memory: &Memory, first: &Writes) -> Option<String> {
+/// How the result of a launch differs from the first one's, if it does. Afterwards the variables are as it left them.
+fn consequence(done: ClusterOutput, memory: &mut Memory, first: &Writes) -> Option<String> {
     if let Some(fault) = done.findings.iter().find(|finding| finding.is_fatal()) {
         return Some(fault.to_string());
     }
     let mut writes = Writes::default();
     done.writes.into_iter().for_each(|part| writes.merge(part));
     let is_buffer = |allocation| !memory.is_variable(allocation);
-    let (buffer, offset) = first.difference(&writes, memory, is_buffer)?;
+    let different = first.difference(&writes, memory, is_buffer);
+    let variables: Vec<usize> = memory.variables().collect();
+    writes.apply_to(memory, |allocation| variables.contains(&allocation));
+    let (buffer, offset) = different?;
     let name = memory.name(buffer);
     Some(format!(
         "it writes something else to {name}, at byte {offset}"

@@ -25,10 +25,13 @@ struct Poll<'a> {
 impl Warp {
     /// Whether these lanes would do nothing but repeat their wait as long as it fails.
     pub fn only_repeats(&self, ops: &[Op], split: &Split) -> bool {
-        let State::Mbarrier(..) = split.state else {
-            return true;
-        };
-        lanes(split.mask).all(|lane| {
+        !matches!(split.state, State::Mbarrier(..))
+            || self.only_repeats_at(ops, split.mask, split.pc as usize)
+    }
+
+    /// The same of lanes whose wait at `at` has failed.
+    pub fn only_repeats_at(&self, ops: &[Op], mask: u32, at: usize) -> bool {
+        lanes(mask).all(|lane| {
             let mut poll = Poll {
                 ops,
                 warp: self,
@@ -38,7 +41,7 @@ impl Warp {
             // What one path changes is unknown to all others.
             loop {
                 let known = poll.changed.len();
-                if !poll.returns(split.pc as usize) {
+                if !poll.returns(at) {
                     return false;
                 }
                 if poll.changed.len() == known {

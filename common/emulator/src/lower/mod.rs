@@ -33,6 +33,7 @@ mod registers;
 mod scalar;
 mod source;
 mod system_call;
+mod typed;
 mod undefined;
 mod wgmma;
 mod wmma;
@@ -213,6 +214,7 @@ impl<'a> Lowering<'a> {
 
     fn instr(&mut self, instr: &Instr) -> Result<()> {
         forms::check(instr)?;
+        self.check_types(instr)?;
         self.guard = instr
             .guard
             .map(|(id, negated)| (self.reg(id).index, negated));

@@ -87,7 +87,7 @@ const ROWS: &[Row] = &[
     row(&["mbarrier"], &[&["expect_tx", "complete_tx"]], (8, 0), sm(90), "mbarrier.expect_tx"),
     row(&["mbarrier"], &[&["shared::cluster"]], (8, 0), sm(90), "mbarrier.arrive"),
     row(&["mbarrier"], &[&["acquire", "release"]], (8, 0), sm(80), "mbarrier.arrive"),
-    row(&["mbarrier"], &[&["arrive", "arrive_drop"], &["relaxed"]], (8, 6), sm(90), "mbarrier.arrive"),
+    row(&["mbarrier"], &[&["arrive", "arrive_drop", "test_wait", "try_wait"], &["relaxed"]], (8, 6), sm(90), "mbarrier.arrive"),
     row(&["cp"], &[&["async"]], (7, 0), sm(80), "cp.async"),
     row(&["cp"], &[&["async"], &["L2::64B", "L2::128B", "L2::256B", "L2::cache_hint"]], (7, 4), sm(80), "cp.async"),
     row(&["cp"], &[&["async"], &["bulk"]], (8, 0), sm(90), "cp.async.bulk"),

@@ -408,12 +408,12 @@ fn what_the_fuzzer_found() {
         outcome.findings[0].kind,
         FindingKind::OutOfBounds { .. }
     ));
-    // A divisor whose low 16 bits are zero.
+    // A divisor of 16 bits that is zero.
     for op in ["rem.s16", "rem.u16", "div.s16", "div.u16"] {
         let words = body(
             &threads(1),
             &format!(
-                "mov.u32 %r0, 0x10000;\nmov.u16 %h1, 5;\n{op} %h0, %h1, %r0;\nst.global.u16 [%out], %h0;"
+                "mov.u32 %r0, 0x10000;\ncvt.u16.u32 %h2, %r0;\nmov.u16 %h1, 5;\n{op} %h0, %h1, %h2;\nst.global.u16 [%out], %h0;"
             ),
         );
         assert_eq!(words.clean()[0] & 0xffff, 0xffff);

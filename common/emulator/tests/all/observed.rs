@@ -141,7 +141,7 @@ fn copies_in_flight_together_are_those_before_the_first_that_comes_after_a_wait(
         let all = report
             .leads
             .iter()
-            .map(|lead| (lead.bytes_in_flight(), lead.bytes));
+            .map(|lead| (lead.bytes_in_flight(0), lead.bytes));
         all.reduce(|a, b| if a.0 < b.0 { a } else { b })
     };
     // A place of its own for each copy in flight.
@@ -164,6 +164,18 @@ fn copies_in_flight_together_are_those_before_the_first_that_comes_after_a_wait(
     assert_eq!(in_flight(&fills), Some((256.0, 5 * 512)));
     let never_told = format!("{COPY}\n{other}\n{WAIT}\n{read_other}");
     assert_eq!(in_flight(&never_told), Some((f64::INFINITY, 2 * 512)));
+    // The pipeline is drained after three steps: where that is allowed once, nothing between filling and draining is left.
+    let tile = format!(
+        "{COPY}\n{other}\n{all_but_one}\n{READ}\n{COPY}\n{all_but_one}\n{read_other}\n{WAIT}\n{READ}"
+    );
+    let two_tiles = tile.repeat(2);
+    assert_eq!(in_flight(&two_tiles), Some((256.0, 6 * 512)));
+    let report = launch(32, 0, &format!("{CLEAR}\n{two_tiles}\n{MMA}"));
+    for lead in &report.leads {
+        assert_eq!(lead.restarts, 1);
+        assert_eq!(lead.bytes_in_flight(1), f64::INFINITY);
+    }
+    assert!(!report.leads.is_empty());
     // A copy that nothing reads does not count.
     let for_show = format!("{COPY}\n{other}\n{WAIT}\n{READ}");
     assert_eq!(in_flight(&for_show.repeat(3)), Some((256.0, 3 * 512)));

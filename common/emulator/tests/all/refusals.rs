@@ -371,6 +371,39 @@ fn conversions_that_round_say_how() {
     assert!(lower(&module("", "cvt.f64.f32 %d0, %f1; cvt.f32.f16 %f0, %h1;")).is_ok());
 }
 
+/// As wide as the type and of its kind, or of bits; a conversion takes wider ones. ptxas 13.0 accepts and refuses the same.
+#[test]
+fn registers_have_the_type_that_an_instruction_names() {
+    for text in [
+        "mov.b32 %r0, %h1",
+        "mov.b64 %d0, %f1",
+        "mov.u32 %f0, %r1",
+        "add.s32 %r0, %r1, %f1",
+        "add.f32 %f0, %f1, %r1",
+        "fma.rn.f32 %f0, %f1, %f2, %d1",
+        "mad.lo.s32 %r0, %r1, %r2, %f1",
+        "shl.b32 %d0, %d1, 3",
+        "selp.b32 %r0, %d1, %r1, %p1",
+        "lop3.b32 %r0, %r1, %d1, %r2, 0x96",
+        "cvt.u32.u16 %h0, %h1",
+        "cvt.u32.u16 %f0, %h1",
+    ] {
+        let says = format!("`{text}` has an operand of another type, or of another size");
+        let error = refusal(&format!("{text};"));
+        assert!(error.contains(&says), "{error}");
+    }
+    for text in [
+        "mov.b32 %f0, %r1;",
+        "add.u32 %r0, %r1, %r2;",
+        "shl.b64 %d0, %d1, %r1;",
+        "mul.wide.u32 %d0, %r1, %r2;",
+        "selp.b32 %f0, %r1, %f1, %p1;",
+        "cvt.u16.u32 %r0, %d1;",
+    ] {
+        lower(&module("", text)).expect(text);
+    }
+}
+
 /// ptxas does not mind their order.
 #[test]
 fn modifiers_in_another_order_are_accepted() {

@@ -73,7 +73,7 @@ pub fn copies_ahead<'a>(measure: &Measure, all: &LaunchResults<'a>, judged: &mut
         let each = warps.iter();
         let least = each.map(|((block, _), leads)| {
             let tiles = tiles_of(block);
-            let in_flight = leads.first().map(|lead| in_flight(lead, steps * tiles));
+            let in_flight = leads.first().map(|lead| in_flight(lead, steps, tiles));
             (
                 ahead(leads, steps, tiles),
                 in_flight.unwrap_or(f64::INFINITY),
@@ -113,7 +113,7 @@ fn ahead(leads: &[&CopyLead], of_a_tile: u64, tiles: u64) -> f64 {
     for lead in leads {
         // A wait after the last product belongs to a step that does not exist.
         let step = (lead.at * steps / of).min(steps - 1);
-        let ahead = (lead.products as f64 / of_a_step).min(in_flight(lead, steps));
+        let ahead = (lead.products as f64 / of_a_step).min(in_flight(lead, of_a_tile, tiles));
         let found = least.entry(step).or_insert(ahead);
         *found = ahead.min(*found);
     }
@@ -127,11 +127,12 @@ fn ahead(leads: &[&CopyLead], of_a_tile: u64, tiles: u64) -> f64 {
     }
 }
 
-/// Tiles that the block has in flight together with a copy of the issuing warp.
-fn in_flight(lead: &CopyLead, steps: u64) -> f64 {
-    let of_a_tile = (lead.bytes as f64 / steps as f64).max(1.0);
+/// Tiles that the block has in flight together with a copy of the issuing warp, if it computes this many tiles of C in so many steps each.
+/// Its pipeline may be drained after each of them.
+fn in_flight(lead: &CopyLead, steps: u64, tiles: u64) -> f64 {
+    let of_a_step = (lead.bytes as f64 / (steps * tiles) as f64).max(1.0);
     // Seen from the middle of one of a tile's copies, half of the tile comes later on average.
-    lead.bytes_in_flight() / of_a_tile + 0.5
+    lead.bytes_in_flight(tiles - 1) / of_a_step + 0.5
 }
 
 /// Blocks that copied something, per SM.

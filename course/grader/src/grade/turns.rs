@@ -18,6 +18,10 @@ const WAVEFRONT: f64 = 128.0;
 /// What idle lanes may cost, in units of the wavefronts that A's and B's tiles fill: a flag or a counter needs one lane.
 const NEGLIGIBLE: f64 = 0.1;
 
+/// Wavefronts of one lane that each warp may take besides, per tile of C: for a persistent block, it may store the next tile's number, and
+/// load it.
+const OF_A_WARP: f64 = 2.0;
+
 pub const HINT: &str = "accesses that are spread over several instructions have no conflicts, but they take as long as if they had: what would it take for all lanes to take part at once?";
 
 /// A line on which lanes take turns.
@@ -55,7 +59,8 @@ pub fn worst(all: &LaunchResults, launch: &PlannedLaunch, one: &Launched) -> Opt
         line.0 += ideal;
         line.1 += whole.min(ideal);
     }
-    if wasted <= NEGLIGIBLE * unit(Per::Operands, all, launch) / WAVEFRONT {
+    let of_warps = OF_A_WARP * all.trial(launch).warps() as f64 * unit(Per::Tile, all, launch);
+    if wasted <= NEGLIGIBLE * unit(Per::Operands, all, launch) / WAVEFRONT + of_warps {
         return None;
     }
     let by_waste =

@@ -12,6 +12,10 @@ use crate::op::{Class, MbarrierWait};
 use crate::random::random;
 use crate::trace::Effect;
 
+/// How often a `try_wait` returns false in a row where it hesitates for long. Waits that give up after a number of tries that somebody has
+/// chosen by hand give up before.
+const PATIENCE: u32 = 1 << 11;
+
 impl Warp {
     /// `test_wait` and `try_wait`. `try_wait` blocks until a lane finds its phase complete, or until no
     /// other warp can make progress: then it times out. So does a `test_wait` that is repeated: a loop of them would otherwise be
@@ -75,7 +79,8 @@ impl Warp {
                 Ok(false) => {}
             }
         }
-        let hesitates = cx.machine.hesitates && wait.blocking && complete != 0 && self.hesitate(op);
+        let hesitates =
+            cx.machine.hesitates && wait.blocking && complete != 0 && self.hesitate(op, active, cx);
         if hesitates {
             complete = 0;
             views.clear();
@@ -151,8 +156,23 @@ impl Warp {
     }
 
     /// Whether a `try_wait` returns false although its phase is complete, as on a GPU where the phase completes just
-    /// after the time limit: the first time at each instruction, and now and then after that.
-    fn hesitate(&mut self, op: usize) -> bool {
+    /// after the time limit: the first time at each instruction, and now and then after that. In the first cluster, a wait that is not simply
+    /// repeated does so for long, for the first warp that executes it: if it gives up after some tries, it does so here.
+    fn hesitate(&mut self, op: usize, lanes: u32, cx: &mut Execution<'_>) -> bool {
+        if let Some(long) = &mut cx.common.long_hesitations {
+            let ops = &cx.machine.program.ops;
+            let patience = || match self.only_repeats_at(ops, lanes, op) {
+                true => 0,
+                false => PATIENCE,
+            };
+            let (warp, left) = long.entry(op).or_insert_with(|| (self.actor, patience()));
+            if *warp == self.actor && *left > 0 {
+                *left -= 1;
+                // The warp may be the only one that runs, and it does not loop forever.
+                cx.block.activity += 1;
+                return true;
+            }
+        }
         if !self.hesitated.contains(&op) {
             self.hesitated.push(op);
             return true;
