@@ -26,10 +26,20 @@ const KINDS: [&str; 14] = [
 ];
 
 /// What the ladder's tables show beside counters: predictions, and the times of an H200.
-const MEASURED: [&str; 3] = [
+const MEASURED: [&str; 4] = [
     "results/predictions.csv",
     "results/h200/bench.json",
     "results/h200/experiments.csv",
+    "results/h200/tiles.csv",
+];
+
+/// The folder of the recorded clock logs, from which `cargo ladder clocks --recorded` draws the book's bars.
+const CLOCK_LOGS: &str = "results/h200/clocks";
+
+/// The Python program that the book runs on the emulator, and the packages that it imports.
+const PYTHON: [&str; 2] = [
+    "common/driver/tests/python/race.py",
+    "common/driver/tests/python/requirements.txt",
 ];
 
 /// Exported files without one of these extensions; some are templates.
@@ -59,10 +69,13 @@ pub fn workspace(root: &Path, tree: &mut FileTree) -> Result<()> {
     for path in records::FILES {
         tree.text(path, &text(root, path)?);
     }
-    for path in MEASURED {
+    for path in MEASURED.iter().chain(&PYTHON) {
         tree.text(path, &text(root, path)?);
     }
-    Ok(())
+    let walk = WalkBuilder::new(root.join(CLOCK_LOGS))
+        .require_git(false)
+        .build();
+    add(root, walk, tree, |path| path.ends_with(".txt"))
 }
 
 /// Whether a file in those folders is exported.

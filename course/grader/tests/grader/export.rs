@@ -68,11 +68,12 @@ fn students_get_what_they_build_and_what_they_begin_with() {
     }
 }
 
-/// What the book's commands compare predictions with: `time`, `bench`, `clock --experiments --recorded`.
-const MEASURED: [&str; 3] = [
+/// What the book's commands compare predictions with: `time`, `bench`, `clock --experiments --recorded`, `tiles --check`.
+const MEASURED: [&str; 4] = [
     "results/predictions.csv",
     "results/h200/bench.json",
     "results/h200/experiments.csv",
+    "results/h200/tiles.csv",
 ];
 
 #[test]
@@ -96,6 +97,7 @@ fn nothing_that_is_not_for_students_leaves() {
                 .any(|(record, _)| path == *record)
             || harness::records::FILES.contains(&path)
             || MEASURED.contains(&path)
+            || path.starts_with("results/h200/clocks/")
             || path.starts_with(".github/")
             || [".cargo", ".devcontainer"].contains(&first)
             || !path.contains('/');
@@ -167,6 +169,18 @@ fn holds(text: &str, line: &str) -> bool {
     })
 }
 
+/// The commands on a page: those of directives and of predictions, and those in blocks for a terminal.
+fn commands(page: &str) -> Vec<&str> {
+    let after = move |start: &'static str| page.split(start).skip(1);
+    let directives = ["{{#run ", "{{#figure ", "{{#number "].into_iter();
+    let directives = directives.flat_map(after);
+    let directives = directives.filter_map(|text| text.split(['|', '}']).next());
+    let answers = after("run = \"").filter_map(|text| text.split('"').next());
+    let all = directives.chain(answers).chain(page.lines()).map(str::trim);
+    all.filter(|command| command.starts_with("cargo ") || command.starts_with("clocks "))
+        .collect()
+}
+
 /// Every command that the book runs finds its files and its program in the students' repository, or README.md says
 /// there that it does not.
 #[test]
@@ -182,6 +196,10 @@ fn the_books_commands_run_in_the_export() {
     }
     let there: BTreeSet<&str> = exported().files().map(|(path, _)| path).collect();
     assert!(MEASURED.iter().all(|path| there.contains(path)));
+    // A file, or a folder of exported files.
+    let is_there = |word: &str| {
+        there.contains(word) || there.iter().any(|path| Path::new(path).starts_with(word))
+    };
     let manifests = exported().files();
     let manifests = manifests.filter(|(path, _)| path.ends_with("/Cargo.toml"));
     let programs: BTreeSet<String> = manifests
@@ -191,27 +209,34 @@ fn the_books_commands_run_in_the_export() {
             Some(manifest["package"]["name"].as_str()?.to_owned())
         })
         .collect();
-    let mut commands = 0;
+    let mut checked = 0;
     for page in support::entries(&root().join("book/src")) {
         let Ok(page) = std::fs::read_to_string(&page) else {
             continue;
         };
-        for directive in page.split("{{#run ").skip(1) {
-            let command = directive.split(['|', '}']).next().unwrap_or_default();
+        for command in commands(&page) {
             if elsewhere.iter().any(|other| command.starts_with(other)) {
                 continue;
             }
-            commands += 1;
+            checked += 1;
             let words: Vec<_> = command.split_whitespace().collect();
             for (word, next) in words.iter().zip(words.iter().skip(1).chain([&""])) {
-                let folders = ["book/", "tests/", "results/", "calibration/", "course/"];
+                let folders = [
+                    "book/",
+                    "calibration/",
+                    "common/",
+                    "course/",
+                    "results/",
+                    "rungs/",
+                    "tests/",
+                ];
                 let is_path = folders.iter().any(|folder| word.starts_with(folder));
-                assert!(!is_path || there.contains(word), "{command}");
+                assert!(!is_path || is_there(word), "{command}");
                 assert!(*word != "-p" || programs.contains(*next), "{command}");
             }
         }
     }
-    assert!(commands > 150, "{commands}");
+    assert!(checked > 400, "{checked}");
 }
 
 /// The order of assignments is that of the list, in the exported README and in the teacher's guide.
@@ -312,10 +337,14 @@ fn templates_are_filled_in_and_links_lead_somewhere() {
         for link in text.split("](").skip(1) {
             let link = link.split(')').next().unwrap_or_default();
             if let Some(page) = link.strip_prefix(BOOK) {
-                let page = page.split('#').next().unwrap_or_default();
+                let (page, section) = page.split_once('#').unwrap_or((page, ""));
                 let source = page.trim_start_matches('/').replace(".html", ".md");
-                let there = root().join("book/src").join(&source).is_file();
-                assert!(there || source == "index.md", "{path}: {link}");
+                let source = root().join("book/src").join(source);
+                if source.ends_with("index.md") {
+                    continue;
+                }
+                let has_it = read(&source).contains(&format!("{{#{section}}}"));
+                assert!(section.is_empty() || has_it, "{path}: {link}");
             } else {
                 let mut to = PathBuf::new();
                 for part in folder
