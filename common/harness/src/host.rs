@@ -31,7 +31,7 @@ pub struct Host {
     /// The SM whose CTAs are to be traced, if any are.
     traced: Option<TracedSm>,
     /// Whether only the first cluster runs.
-    first_cluster_only: bool,
+    one_cluster: Option<u64>,
     /// Whether persistent blocks are so few that each takes several tiles.
     few_blocks: bool,
     /// Whether C holds stale values before the launch, or only NaN.
@@ -85,7 +85,7 @@ impl Host {
             downloads: true,
             most_instructions: None,
             traced: None,
-            first_cluster_only: false,
+            one_cluster: None,
             few_blocks: false,
             c_is_stale: false,
             wave: Vec::new(),
@@ -240,9 +240,9 @@ impl Host {
         std::mem::take(&mut self.wave)
     }
 
-    /// Makes the emulator run only the first cluster, or all of them again.
-    pub(crate) fn run_first_cluster_only(&mut self, only: bool) {
-        (self.first_cluster_only, self.downloads) = (only, !only);
+    /// Makes the emulator run only one cluster, by its number modulo that of clusters, or all of them again.
+    pub(crate) fn run_one_cluster(&mut self, number: Option<u64>) {
+        (self.one_cluster, self.downloads) = (number, number.is_none());
     }
 
     /// Launches the kernel (`cuLaunchKernelEx`).
@@ -268,8 +268,8 @@ impl Host {
                 // A traced launch is short, and may run beside the one whose progress is shown.
                 let shown = self.traced.is_none();
                 context.options_mut().progress = shown.then(|| progress.observer());
-                let first = || predict::first_cluster(&config);
-                context.options_mut().trace = self.first_cluster_only.then(first);
+                let only = |number| predict::one_cluster(&config, number);
+                context.options_mut().trace = self.one_cluster.map(only);
                 Some(progress)
             }
             Device::Gpu(_) => None,

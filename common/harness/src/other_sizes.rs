@@ -73,10 +73,10 @@ fn executed(
     sampled: bool,
 ) -> Result<Option<impl Fn(usize) -> bool>> {
     if sampled {
-        host.run_first_cluster_only(true);
+        host.run_one_cluster(Some(0));
     }
     let finished = host.run_unsanitized(size, settings.seed, settings.emulator.schedule);
-    host.run_first_cluster_only(false);
+    host.run_one_cluster(None);
     let finished = finished?;
     let report = finished.report.unwrap_or_default();
     if !report.findings.is_empty() {

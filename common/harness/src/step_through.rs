@@ -24,7 +24,7 @@ impl StepThrough {
     /// If it cannot be launched.
     pub fn new(rung: &Rung, settings: &Settings, target: &Target, most: usize) -> Result<Self> {
         let mut host = Host::new(rung, settings, target, None)?;
-        host.run_first_cluster_only(true);
+        host.run_one_cluster(Some(0));
         host.step_through(SnapshotRequest {
             steps: most,
             operands_of_steps: true,

@@ -264,6 +264,23 @@ impl Trial {
         launched
     }
 
+    /// Launches one of its clusters under the sanitizer, by its number modulo that of clusters; blocks that communicate with other clusters
+    /// run all. What it computes is not compared.
+    ///
+    /// # Errors
+    /// As for [`Self::launch`].
+    pub fn launch_one_cluster(
+        &self,
+        on: &TrialLaunch,
+        number: u64,
+    ) -> Result<emulator::LaunchReport> {
+        let mut host = self.host.borrow_mut();
+        host.run_one_cluster(Some(number));
+        let done = host.run_on(on.size, (on.values, on.seed), on.schedule);
+        host.run_one_cluster(None);
+        Ok(done?.report.unwrap_or_default())
+    }
+
     /// The same without the sanitizer: findings are only what ends a launch.
     ///
     /// # Errors

@@ -192,7 +192,7 @@ impl fmt::Display for Finding {
             }
             FindingKind::InvalidMbarrier(_, why) => report("Invalid use of an mbarrier", why),
             FindingKind::UnheededWait { access } => report(
-                "mbarrier.try_wait without a loop: it may return false before the phase is complete",
+                "mbarrier.try_wait without a loop, or in one that gives up: it may return false before the phase is complete",
                 &format!("the thread then goes on to {}", access.at()),
             ),
             FindingKind::TransactionCount(why) => report("Wrong transaction count", why),
@@ -216,9 +216,7 @@ impl fmt::Display for Finding {
                 ..
             } => report(
                 &format!("State left for the next launch: {}", variables.join(", ")),
-                &format!(
-                    "a second launch on the same inputs has a different result: {consequence}"
-                ),
+                &format!("a later launch on the same inputs has a different result: {consequence}"),
             ),
             FindingKind::NeverExecuted { what, executed_by } => {
                 let at = self.location.at();

@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
-use super::source::source_lines;
+use super::source::line_of_mistake;
 use super::{Result, system_call};
 use crate::ptx::{
     Instr, Kernel, LabelId, Loc, Operand, ParamDecl, Parsed, PtxError, Statement, Variable,
@@ -219,7 +219,7 @@ impl<'m> Flat<'m> {
                 }
                 Statement::Instr(instr) => self
                     .instr(instr, scope)
-                    .map_err(|error| error.at(source_lines(self.module, instr).0))?,
+                    .map_err(|error| error.at(line_of_mistake(self.module, instr)))?,
             }
         }
         Ok(())

@@ -2,7 +2,7 @@
 use std::collections::HashMap;
 
 use super::layout::Layout;
-use super::source::{callee, in_cub, in_library, source_lines};
+use super::source::{callee, in_cub, in_library, line_of_mistake, source_lines};
 use super::{
     Lowering, Result, call, control, graph, inline, instruction_kind, registers, undefined, wgmma,
 };
@@ -50,7 +50,7 @@ fn program(module: &Parsed, kernel: &Kernel) -> Result<Program> {
                 lowering.communicates = false;
                 check_availability(instr, module.version, &module.target)
                     .and_then(|()| lowering.instr(instr))
-                    .map_err(|error| error.at(source.clone()))?;
+                    .map_err(|error| error.at(line_of_mistake(module, instr)))?;
                 if lowering.communicates {
                     lowering.program.communicates = true;
                     let these = lowering.program.ops.iter_mut().skip(first);

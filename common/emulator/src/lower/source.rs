@@ -19,6 +19,12 @@ pub(super) fn source_lines(
     }
 }
 
+/// The line that is named if the instruction is wrong.
+pub(super) fn line_of_mistake(module: &Parsed, instr: &Instr) -> Option<SourceLine> {
+    let (file, line) = instr.loc?.of_mistake();
+    source_line(module, file, line)
+}
+
 /// The function that the kernel calls there, and the line in it.
 pub(super) fn callee(module: &Parsed, instr: &Instr) -> Option<Arc<Callee>> {
     let frame = instr.loc?.callee?;

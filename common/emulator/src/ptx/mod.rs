@@ -206,6 +206,14 @@ pub(crate) struct Loc {
     pub caller: Option<u32>,
 }
 
+impl Loc {
+    /// The file and line of what may be wrong here: in an inlined function if the kernel's own file has it, else the call.
+    pub fn of_mistake(self) -> (u32, u32) {
+        let call = self.inlined_at.filter(|(file, _)| *file != self.file);
+        call.unwrap_or((self.file, self.line))
+    }
+}
+
 /// A call that has been inlined, by the kernel itself: the file and line of the call, those in the function, and the number of
 /// the string in `.debug_str` that names the function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

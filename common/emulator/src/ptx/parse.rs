@@ -296,7 +296,7 @@ impl<'a> Parser<'a> {
     }
     /// A line of the CUDA source. Compilers name the files at the end of the text.
     fn source_line(&self, loc: Loc) -> Option<SourceLine> {
-        let (file, line) = loc.inlined_at.unwrap_or((loc.file, loc.line));
+        let (file, line) = loc.of_mistake();
         let directives = self.tokens.windows(3);
         directives
             .filter_map(

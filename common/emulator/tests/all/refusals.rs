@@ -379,7 +379,6 @@ fn registers_have_the_type_that_an_instruction_names() {
         "mov.b64 %d0, %f1",
         "mov.u32 %f0, %r1",
         "add.s32 %r0, %r1, %f1",
-        "add.f32 %f0, %f1, %r1",
         "fma.rn.f32 %f0, %f1, %f2, %d1",
         "mad.lo.s32 %r0, %r1, %r2, %f1",
         "shl.b32 %d0, %d1, 3",

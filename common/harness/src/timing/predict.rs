@@ -215,9 +215,11 @@ pub(crate) struct TracedSm {
 }
 
 /// Only the first cluster.
-pub(crate) fn first_cluster(config: &LaunchConfig) -> TraceRequest {
+pub(crate) fn one_cluster(config: &LaunchConfig, number: u64) -> TraceRequest {
+    let blocks = |size: [u32; 3]| size.map(u64::from).into_iter().product::<u64>().max(1);
+    let clusters = (blocks(config.grid) / blocks(config.cluster)).max(1);
     TraceRequest {
-        blocks: blocks_of(config, 0).collect(),
+        blocks: blocks_of(config, number % clusters).collect(),
         only: true,
         ..TraceRequest::default()
     }

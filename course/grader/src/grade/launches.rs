@@ -7,7 +7,7 @@ use harness::{Compile, Error, Launched, Source, Tile, Trial, thousands};
 
 use super::labels::{self, Coverage};
 use super::plan::{Class, PlannedLaunch};
-use super::rubric::{Part, Rubric, TileVariant};
+use super::rubric::{Part, Rubric, TileVariant, What};
 use super::{Complaint, LaunchOutcome, rates};
 
 /// The kernel, compiled for each tile of the rubric that was launched. If an earlier launch decides the grade, a later tile is not
@@ -134,7 +134,7 @@ impl<'a> LaunchResults<'a> {
         if let Some(right) = on_stale_c.ok().filter(|one| one.verification.ok()) {
             return match self.does_more(launch, &right) {
                 true => trial.launch(&launch.on),
-                false => Ok(right),
+                false => self.with_leads(launch, right),
             };
         }
         let on_nan = trial.launch_unsanitized(&launch.on)?;
@@ -147,6 +147,23 @@ impl<'a> LaunchResults<'a> {
         let repeated =
             repeated.filter(|again| !again.verification.ok() && !again.run.findings.is_empty());
         Ok(repeated.unwrap_or(on_nan))
+    }
+
+    /// Under the sanitizer, one of its clusters tells how early copies are issued, where the rubric asks for that. What it finds there is
+    /// explained by the whole launch.
+    fn with_leads(&self, launch: &PlannedLaunch, mut right: Launched) -> harness::Result<Launched> {
+        let trial = self.trial(launch);
+        let mut measures = self.rubric.measure.iter();
+        let is_asked = measures.any(|measure| measure.what == What::CopiesAhead);
+        if trial.is_persistent() || !is_asked {
+            return Ok(right);
+        }
+        let sample = trial.launch_one_cluster(&launch.on, launch.on.seed)?;
+        if !sample.findings.is_empty() {
+            return trial.launch(&launch.on);
+        }
+        right.run.leads = sample.leads;
+        Ok(right)
     }
 
     /// Whether a launch of many tiles executes instructions that no smaller launch with the same tile has executed, or products, accesses or

@@ -41,30 +41,24 @@ pub fn copies_ahead<'a>(measure: &Measure, all: &LaunchResults<'a>, judged: &mut
     for (launch, one) in right(all) {
         let [rows, columns, steps] = launch.tiles(all.rubric);
         let tiles = rows * columns;
-        // Leads are recorded under the sanitizer, under which a launch of many tiles runs only if it is repeated.
-        let is_unknown = matches!(launch.class, Class::Many(_)) && one.run.leads.is_empty();
-        if steps <= 2 || is_unknown {
+        // Leads are recorded under the sanitizer, under which only a cluster of a launch of many tiles may have run, or none.
+        let is_many = matches!(launch.class, Class::Many(_));
+        if steps <= 2 || is_many && one.run.leads.is_empty() {
             continue;
         }
-        // A persistent block computes its part of the tiles, by its products.
-        let mut products = BTreeMap::<_, BTreeMap<u32, u64>>::new();
-        for lead in one.run.leads.iter() {
-            products
-                .entry(lead.block)
-                .or_default()
-                .insert(lead.warp, lead.of);
-        }
-        let of_block = |block| -> u64 {
-            products
-                .get(block)
-                .into_iter()
-                .flat_map(BTreeMap::values)
-                .sum()
+        let products = products(one);
+        let of_all: u64 = products.values().sum();
+        let of_a_tile = match is_many {
+            true => of_a_step(all, launch).map(|of| of * steps as f64),
+            false => Some(of_all as f64 / tiles as f64),
         };
-        let of_all: u64 = products.keys().map(of_block).sum();
+        let Some(of_a_tile) = of_a_tile else {
+            continue;
+        };
+        // A persistent block computes its part of the tiles, by its products.
         let tiles_of = |block| {
-            let part = of_block(block) as f64 / of_all.max(1) as f64;
-            (part * tiles as f64).round().max(1.0) as u64
+            let of_block = products.get(block).copied().unwrap_or_default();
+            (of_block as f64 / of_a_tile.max(1.0)).round().max(1.0) as u64
         };
         let mut warps = BTreeMap::<_, Vec<&CopyLead>>::new();
         for lead in one.run.leads.iter().filter(|lead| lead.of > 0) {
@@ -102,6 +96,31 @@ pub fn copies_ahead<'a>(measure: &Measure, all: &LaunchResults<'a>, judged: &mut
             }
         }
     }
+}
+
+/// The matrix products of each block's warps, as far as these have leads.
+fn products(one: &Launched) -> BTreeMap<[u32; 3], u64> {
+    let leads = one.run.leads.iter();
+    let of_warps: BTreeMap<_, _> = leads
+        .map(|lead| ((lead.block, lead.warp), lead.of))
+        .collect();
+    let mut of_blocks = BTreeMap::new();
+    for ((block, _), of) in of_warps {
+        *of_blocks.entry(block).or_default() += of;
+    }
+    of_blocks
+}
+
+/// The products of a step of a tile of C, by another launch with the same tile of which all leads are known.
+fn of_a_step(all: &LaunchResults, launch: &PlannedLaunch) -> Option<f64> {
+    let is_known =
+        |other: &PlannedLaunch| other.tile == launch.tile && !matches!(other.class, Class::Many(_));
+    let mut others = right(all).filter(|(other, _)| is_known(other));
+    others.find_map(|(other, one)| {
+        let steps: u64 = other.tiles(all.rubric).into_iter().product();
+        let of_all: u64 = products(one).values().sum();
+        (of_all > 0).then(|| of_all as f64 / steps.max(1) as f64)
+    })
 }
 
 /// The average of one warp, which has multiplied these tiles, each of them in `of_a_tile` steps.

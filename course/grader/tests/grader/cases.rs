@@ -240,6 +240,28 @@ fn lines_of_inlined_functions_and_mbarriers_are_named() {
     assert!(text.contains(named), "{text}");
 }
 
+/// Mistakes in inline PTX have the line where it is written, not that of the call.
+#[test]
+fn inline_ptx_of_an_inlined_function_has_its_own_line() {
+    if !has_nvrtc() {
+        return;
+    }
+    let coalesce = root().join("course/assignments/01_coalesce");
+    let right = solution(&coalesce);
+    let written = "cvt.f32.f16 %0, %1;";
+    let at = right.lines().position(|line| line.contains(written));
+    let place = format!("(kernel.cu:{})", at.expect("inline PTX") + 1);
+    for wrong in [
+        "cvt.f32.f16 %0 %1;",
+        "cvt.f32.f17 %0, %1;",
+        "cvt.f32.u16 %0, %1;",
+    ] {
+        let kernel = right.replace(written, wrong);
+        let text = graded(&grader(&coalesce, None), &coalesce, &kernel).text("book");
+        assert!(text.contains(&place), "{text}");
+    }
+}
+
 /// Wavefronts that no conflict explains have a line, too.
 #[test]
 fn the_line_of_most_wavefronts_is_named() {
