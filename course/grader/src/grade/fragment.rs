@@ -32,7 +32,10 @@ pub fn wrong(launched: &Launched, instructions: &[Instruction], step: u32) -> Op
         let instruction = instructions.get(factors.instruction)?;
         let by_wgmma = matches!(instruction.kind, InstructionKind::Wgmma(_));
         let a = Operand::of(factors, &labels, 'A', (by_ldmatrix & 1 != 0, step));
-        let b = Operand::of(factors, &labels, 'B', (by_ldmatrix & 2 != 0, step));
+        let mut b = Operand::of(factors, &labels, 'B', (by_ldmatrix & 2 != 0, step));
+        if a.first_wrong(&labels, by_wgmma).is_none() {
+            b.begins_at = a.first().map(|(_, k)| k);
+        }
         let empty = || a.empty_half().or_else(|| b.empty_half());
         let unknown = || {
             empty()
@@ -71,6 +74,8 @@ struct Operand {
     /// Elements of a step along K.
     step: u32,
     columns: usize,
+    /// The k at which B has to begin, if A is right: where that does.
+    begins_at: Option<u32>,
     /// In row-major order.
     held: Vec<Option<Element>>,
     bits: Vec<u16>,
@@ -92,6 +97,7 @@ impl Operand {
             by_ldmatrix,
             step,
             columns,
+            begins_at: None,
             held: bits.iter().map(|bits| labels.get(*bits)).collect(),
             bits: bits.clone(),
         }
@@ -105,8 +111,11 @@ impl Operand {
     /// The first element of the block that the operand's first entry belongs to; a block begins at a multiple of eight.
     fn first(&self) -> Option<(u32, u32)> {
         match (self.name, self.held.first().copied().flatten()?) {
-            ('A', Element::A(row, column)) | ('B', Element::B(row, column)) => {
-                Some((row / 8 * 8, column / 8 * 8))
+            ('A', Element::A(row, column)) => Some((row / 8 * 8, column / 8 * 8)),
+            ('B', Element::B(k, column)) => {
+                let rows = (self.held.len() / self.columns.max(1)) as u32;
+                let begins_at = self.begins_at.filter(|at| (*at..at + rows).contains(&k));
+                Some((begins_at.unwrap_or(k / 8 * 8), column / 8 * 8))
             }
             // The transposed product is not examined.
             _ => None,
