@@ -22,6 +22,7 @@
 //! | `trial`, `transpose` | what does a student's kernel do, launch after launch? |
 //! | `cli/rungs` | which rungs are there, and how does another program run one? |
 //! | `labels` | which element of A or B is a number? |
+//! | `terminal` | which characters reach the terminal? |
 //! | `tools` | where are CUDA's programs? |
 //! | `warp_access`, `csv_table` | which accesses of a warp does a CSV file list? |
 //! | `files` | what does a file hold that a command line names? |
@@ -43,6 +44,7 @@ mod source;
 mod spec;
 mod step_through;
 mod target;
+pub mod terminal;
 mod threads;
 mod timing;
 pub mod tools;

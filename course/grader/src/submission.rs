@@ -4,6 +4,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, ensure};
+use harness::terminal::harmless;
 
 /// The file beside a kernel with predictions; it is never the file of answers.
 pub const PREDICTIONS: &str = "prediction.toml";
@@ -63,14 +64,6 @@ pub fn beside(kernel: &Path, name: &str) -> Result<Option<String>> {
     );
     let is_there = path.symlink_metadata().is_ok();
     is_there.then(|| read(&path)).transpose()
-}
-
-/// Text without characters that could control the terminal: control characters, line separators, and characters that
-/// change the direction of text, so that it would read differently than it is (Unicode, "Bidirectional Algorithm").
-pub fn harmless(text: &str) -> String {
-    let turns = |c: char| matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    let steers = |c: char| c.is_control() && !"\n\t".contains(c);
-    text.replace(|c: char| steers(c) || turns(c), "\u{fffd}")
 }
 
 /// Harmless text on one line, for a name that somebody else chose.

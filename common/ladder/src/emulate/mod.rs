@@ -126,7 +126,7 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
         Err(error) => match error.downcast::<harness::Error>() {
             // An error in the kernel, not in the command.
             Ok(error) if error.exit_code() == 1 => {
-                anstream::eprintln!("{} {}", "error:".red().bold(), explained(&error));
+                harness::eprintln!("{} {}", "error:".red().bold(), explained(&error));
                 Ok(false)
             }
             Ok(error) => Err(anyhow!(explained(&error))),
@@ -273,13 +273,13 @@ fn execute(arguments: &Arguments) -> Result<bool> {
     if let Some(size) = look.size.filter(|_| look.is_asked_for()) {
         let (launch, _, arch) = launch_of(arguments)?;
         let text = look::at_size(look, size, &arguments.file, &launch, &arch)?;
-        harness::print(&mut anstream::stdout(), &text)?;
+        harness::print(&mut harness::terminal::stdout(), &text)?;
         return Ok(true);
     }
     let chosen = Chosen::new(arguments)?;
     if look.is_asked_for() {
         let text = look_inside(arguments, chosen)?;
-        harness::print(&mut anstream::stdout(), &text)?;
+        harness::print(&mut harness::terminal::stdout(), &text)?;
         return Ok(true);
     }
     if arguments.time {
@@ -287,7 +287,7 @@ fn execute(arguments: &Arguments) -> Result<bool> {
         prediction.measured = chosen.measure(arguments)?;
         let picture = arguments.timeline.as_deref();
         let text = harness::predicted(&prediction, arguments.json, picture)?;
-        harness::print(&mut anstream::stdout(), &text)?;
+        harness::print(&mut harness::terminal::stdout(), &text)?;
         return Ok(true);
     }
     let Prepared {
@@ -399,7 +399,7 @@ fn execute(arguments: &Arguments) -> Result<bool> {
             text
         }
     };
-    harness::print(&mut anstream::stdout(), &out)?;
+    harness::print(&mut harness::terminal::stdout(), &out)?;
     Ok(right && findings.is_empty())
 }
 

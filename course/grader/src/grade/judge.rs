@@ -7,7 +7,7 @@ use super::plan::{self, PlannedLaunch};
 use super::rubric::{Measure, Part, Rubric};
 use super::values::{self, HIDDEN, PUBLIC};
 use super::{Complaint, Grade, RubricItem, mechanism, profile, sanitizer, warnings};
-use crate::submission::harmless;
+use harness::terminal::harmless;
 
 /// A judgment: the fraction of the points that is left, reasons, and complaints.
 #[derive(Default)]

@@ -6,7 +6,7 @@ use unicode_width::UnicodeWidthStr;
 use super::report::{RunReport, Stage};
 use super::state::{Progress, State, View};
 use crate::grade::text::points;
-use crate::submission::harmless;
+use harness::terminal::harmless;
 
 /// How a line is highlighted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
