@@ -120,6 +120,13 @@ pub fn toml(text: &str) -> Result<toml::Table> {
 /// Reads a teacher's secret.
 pub fn secret(file: &Path) -> Result<Vec<u8>> {
     let cannot = || format!("cannot read {}", file.display());
+    // A pipe may never end, and could be read once only, while each student's grader reads the secret again.
+    let kind = fs::metadata(file).with_context(cannot)?;
+    ensure!(
+        kind.is_file(),
+        "{} is not a regular file: write the secret into a file, and name that",
+        file.display()
+    );
     let mut secret = Vec::new();
     let opened = File::open(file).with_context(cannot)?;
     let bounded = opened.take(MOST_SECRET + 1).read_to_end(&mut secret);
@@ -261,6 +268,20 @@ mod tests {
         assert!(secret(&file).is_err_and(|why| why.to_string().contains("not a secret")));
         fs::write(&file, [7; 32]).expect("a file");
         assert_eq!(secret(&file).expect("a secret"), [7; 32]);
+        let is_refused = |file: &Path| {
+            secret(file).is_err_and(|why| why.to_string().contains("is not a regular file: write"))
+        };
+        assert!(is_refused(folder.path()));
+        #[cfg(unix)]
+        {
+            let link = folder.path().join("link");
+            std::os::unix::fs::symlink(&file, &link).expect("a link");
+            assert_eq!(secret(&link).expect("a secret"), [7; 32]);
+            let socket = folder.path().join("socket");
+            let _open = std::os::unix::net::UnixListener::bind(&socket).expect("a socket");
+            assert!(is_refused(&socket));
+            assert!(is_refused(Path::new("/dev/zero")));
+        }
     }
 
     #[test]
