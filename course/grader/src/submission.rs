@@ -51,7 +51,14 @@ pub fn read(path: &Path) -> Result<String> {
     let text = String::from_utf8_lossy(&bytes);
     // Windows editors write a byte order mark, which compilers see and people do not.
     let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
-    Ok(harmless(&text.replace("\r\n", "\n")))
+    let text = text.replace("\r\n", "\n");
+    let count = |end| text.matches(end).count();
+    ensure!(
+        count('\r') <= count('\n'),
+        "the lines of {} end with CR alone, which compilers do not know: save it with LF or CR LF",
+        shown(path)
+    );
+    Ok(harmless(&text))
 }
 
 /// The file of this name beside a kernel, if it exists.
@@ -77,16 +84,19 @@ fn shown(path: &Path) -> String {
 }
 
 /// A table cell that a spreadsheet shows unchanged: one that begins like a formula would be evaluated. Some spreadsheets skip
-/// spaces before it, and in some languages they read full-width signs like the others (OWASP, "CSV Injection").
+/// spaces before it, and in some languages they read full-width signs like the others, or begin a cell at each semicolon (OWASP,
+/// "CSV Injection").
 pub fn cell(text: &str) -> String {
     let text = harmless(text);
     let signs = [
         '=', '+', '-', '@', '\u{ff1d}', '\u{ff0b}', '\u{ff0d}', '\u{ff20}',
     ];
-    match text.starts_with(['\t', '\n']) || text.trim_start().starts_with(signs) {
-        true => format!("'{text}"),
-        false => text,
-    }
+    let is_formula =
+        |part: &str| part.starts_with(['\t', '\n']) || part.trim_start().starts_with(signs);
+    let parts = text.split_inclusive([';', '\t', '\n']);
+    parts
+        .flat_map(|part| [if is_formula(part) { "'" } else { "" }, part])
+        .collect()
 }
 
 /// A file's name as compilers and their messages can quote it.
@@ -236,9 +246,13 @@ mod tests {
         assert_eq!(text, "a\nb\u{fffd}c\u{fffd}d\u{fffd}[2J\u{fffd}");
         fs::write(&file, b"\xff\xfea\0").expect("a file");
         assert!(read(&file).is_err_and(|why| why.to_string().contains("save it as UTF-8")));
-        for formula in ["=1+1", "-1", "\t=1", "\n=1", " =1", "\u{ff1d}1"] {
+        fs::write(&file, "// a\rint b;\r").expect("a file");
+        assert!(read(&file).is_err_and(|why| why.to_string().contains("save it with LF")));
+        for formula in ["=1+1", "-1", " =1", "\u{ff1d}1"] {
             assert_eq!(cell(formula), format!("'{formula}"));
         }
+        assert_eq!(cell("\t=1"), "'\t'=1");
+        assert_eq!(cell("a;=1; +2;b"), "a;'=1;' +2;b");
         assert_eq!(cell("ada"), "ada");
         assert_eq!(plain_name(Path::new("my\"kernel;.cu")), "my_kernel_.cu");
         fs::create_dir(folder.path().join(DIAGNOSIS)).expect("a folder");
