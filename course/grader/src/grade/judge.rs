@@ -123,7 +123,7 @@ pub fn judge(
     for part in &rubric.part {
         let of_part = grade.complaints.len();
         let mut ignored = None;
-        let trials = Trials::new(rubric, part, kernel, compiler);
+        let trials = Trials::new(rubric, part, kernel, launches, compiler);
         match LaunchResults::of(launches, &trials)? {
             Ok(all) => {
                 judge_part(grade, &all, &trials)?;
