@@ -92,7 +92,7 @@ pub use rung::{KernelFile, Rung, Switch};
 pub use sanitize::{Remark, text as findings};
 pub use settings::{KernelChoice, Settings};
 pub use source::machine_code::{IGNORES_SETMAXNREG, text_by as machine_code_by};
-pub use source::{Origin, Source, compile_text, name_in_ptx, prepared};
+pub use source::{Origin, Source, compile_text, ends_with_cr, name_in_ptx, prepared};
 pub use spec::{LaunchSpec, TensorBox};
 pub use step_through::StepThrough;
 pub use sustained::measure as measure_sustained;

@@ -34,7 +34,7 @@ pub mod untrusted;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 use emulator::{Card, Finding, Limits, Options};
 use harness::measured::{self, Measured};
 use harness::metrics;
@@ -143,7 +143,13 @@ fn launch_of(arguments: &Arguments) -> Result<(Launch, Target, String)> {
         path: path.clone(),
         error,
     })?;
-    let head = Launch::of_head(&String::from_utf8_lossy(&text), path);
+    let text = String::from_utf8_lossy(&text);
+    ensure!(
+        !harness::ends_with_cr(&text),
+        "the lines of {} end with CR alone: save it with LF or CR LF",
+        path.display()
+    );
+    let head = Launch::of_head(&text, path);
     let head = head.map_err(|why| anyhow!("{}: {why}", path.display()))?;
     let mut launch = arguments.launch.clone().or(head.unwrap_or_default());
     launch.fmad.get_or_insert(arguments.time);
