@@ -41,11 +41,13 @@ pub type Result<T> = std::result::Result<T, Error>;
 
 /// The entry point of the program.
 pub fn main() -> ExitCode {
-    match execute(&Arguments::parse(), &mut anstream::stdout()) {
+    let arguments = Arguments::try_parse();
+    let arguments = arguments.unwrap_or_else(|error| harness::terminal::exit(&error));
+    match execute(&arguments, &mut harness::terminal::stdout()) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::from(1),
         Err(error) => {
-            anstream::eprintln!("{} {error}", "error:".red().bold());
+            harness::eprintln!("{} {error}", "error:".red().bold());
             ExitCode::from(error.exit_code())
         }
     }

@@ -90,10 +90,10 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
             launcher: &|file| launch_recording::command(file, arguments.device),
         };
         recording.make(folder, &mut |what, made| match made {
-            Ok(said) => anstream::println!("{what:<44} {said}"),
+            Ok(said) => harness::println!("{what:<44} {said}"),
             Err(why) => {
                 complete = false;
-                anstream::eprintln!("{} {what}: {why:#}", "not recorded:".red().bold());
+                harness::eprintln!("{} {what}: {why:#}", "not recorded:".red().bold());
             }
         })?;
         recordings = Some(Recordings::of_folder(folder)?);
@@ -127,11 +127,11 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
                 bad += 1;
                 let label = "bad recording:".red().bold().to_string();
                 let colon = if name.is_empty() { "" } else { ": " };
-                anstream::eprintln!("{label} {folder}{name}{colon}{why:#}");
+                harness::eprintln!("{label} {folder}{name}{colon}{why:#}");
             }
             Compared::Ignored => {
                 let label = "ignored:".yellow().bold().to_string();
-                anstream::eprintln!("{label} {folder}{name}: no kind of recording has this name");
+                harness::eprintln!("{label} {folder}{name}: no kind of recording has this name");
             }
         }
     }
@@ -144,10 +144,10 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
     }
     if has_accesses {
         for (access, why) in NOT_COMPARABLE {
-            anstream::println!("not compared: {access}: {why}");
+            harness::println!("not compared: {access}: {why}");
         }
     }
-    anstream::println!("equal {equal} of {all} in {files} files");
+    harness::println!("equal {equal} of {all} in {files} files");
     if bad > 0 {
         bail!("not all recordings could be compared: {bad} bad");
     }
@@ -163,9 +163,9 @@ fn show(name: &str, comparison: &Comparison) {
         all,
         differences,
     } = comparison;
-    anstream::println!("{name:<31} equal {} of {all} {unit}", comparison.equal());
+    harness::println!("{name:<31} equal {} of {all} {unit}", comparison.equal());
     for difference in differences.iter().take(MAX_SHOWN) {
-        anstream::println!(
+        harness::println!(
             "  {} {}: expected {}, found {}",
             format!("{}:", difference.place).red(),
             difference.what,
@@ -174,6 +174,6 @@ fn show(name: &str, comparison: &Comparison) {
         );
     }
     if differences.len() > MAX_SHOWN {
-        anstream::println!("  and {} more {unit}", differences.len() - MAX_SHOWN);
+        harness::println!("  and {} more {unit}", differences.len() - MAX_SHOWN);
     }
 }

@@ -24,7 +24,7 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
     let out = &arguments.out;
     // Checked first, so that no time is wasted.
     fs::create_dir_all(out).with_context(|| format!("cannot create {}", out.display()))?;
-    let mut progress = |what: &str| anstream::eprintln!("measuring {what}");
+    let mut progress = |what: &str| harness::eprintln!("measuring {what}");
     let only = &arguments.only;
     let ceilings = match only.is_empty() {
         true => Some(ceilings::measure(arguments.gpu, &mut progress).map_err(anyhow::Error::msg)?),
@@ -46,8 +46,8 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
         fs::write(&file, text).with_context(|| format!("cannot write {}", file.display()))?;
     }
     for line in ceilings.iter().flat_map(|ceilings| ceilings.table()) {
-        anstream::println!("{line}");
+        harness::println!("{line}");
     }
-    anstream::println!("\nwritten to {}", out.display());
+    harness::println!("\nwritten to {}", out.display());
     Ok(true)
 }

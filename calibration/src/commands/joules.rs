@@ -21,16 +21,16 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
         // Checked first, so that no time is wasted.
         fs::create_dir_all(out).with_context(|| format!("cannot create {}", out.display()))?;
     }
-    let mut progress = |what: &str| anstream::eprintln!("measuring {what}");
+    let mut progress = |what: &str| harness::eprintln!("measuring {what}");
     let measured = joules::measure(arguments.gpu, &mut progress)?;
     for line in measured.table() {
-        anstream::println!("{line}");
+        harness::println!("{line}");
     }
     if let Some(out) = &arguments.out {
         let file = out.join("joules.csv");
         fs::write(&file, measured.csv()?)
             .with_context(|| format!("cannot write {}", file.display()))?;
-        anstream::println!("\nwritten to {}", file.display());
+        harness::println!("\nwritten to {}", file.display());
     }
     Ok(true)
 }

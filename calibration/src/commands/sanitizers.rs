@@ -12,6 +12,6 @@ pub struct Arguments {
 }
 
 pub fn run(arguments: &Arguments) -> Result<bool> {
-    anstream::print!("{}", sanitizers::report(arguments.missed)?);
+    harness::print!("{}", sanitizers::report(arguments.missed)?);
     Ok(true)
 }

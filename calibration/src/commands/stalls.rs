@@ -34,7 +34,7 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
     let columns = metrics_of_any();
     if arguments.metrics {
         let metrics: Vec<&str> = columns.iter().map(|(_, metric)| metric.as_str()).collect();
-        anstream::println!("{}", metrics.join(","));
+        harness::println!("{}", metrics.join(","));
         return Ok(true);
     }
     let mut pages = Vec::new();
@@ -46,7 +46,7 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
     }
     let made = table(&pages, &columns);
     let made = made.context("`cargo ladder stalls --metrics` lists the metrics that a page needs");
-    anstream::print!("{}", made?);
+    harness::print!("{}", made?);
     Ok(true)
 }
 

@@ -1,5 +1,5 @@
 //! What goes to standard error: why a call was refused; with `GEMM_EMULATE_VERBOSE`, every call.
-use std::io::{self, Write as _};
+use std::io::Write as _;
 use std::sync::OnceLock;
 
 use crate::error;
@@ -16,7 +16,7 @@ fn verbose() -> bool {
 
 /// Writes a line to standard error. A client may have closed it; that must not end the program.
 fn line(text: &str) {
-    let _ = writeln!(io::stderr(), "emulated GPU: {text}");
+    let _ = writeln!(harness::terminal::stderr(), "emulated GPU: {text}");
 }
 
 /// Logs a call that succeeded.

@@ -122,7 +122,7 @@ impl Reports {
         // A report that cannot be written is dropped; the program goes on.
         let _ = match &mut self.out {
             Some(file) => file.write_all(plain().as_bytes()),
-            None => anstream::stderr().write_all(text.as_bytes()),
+            None => harness::terminal::stderr().write_all(text.as_bytes()),
         };
     }
 }

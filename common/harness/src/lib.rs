@@ -22,6 +22,7 @@
 //! | `trial`, `transpose` | what does a student's kernel do, launch after launch? |
 //! | `cli/rungs` | which rungs are there, and how does another program run one? |
 //! | `labels` | which element of A or B is a number? |
+//! | `terminal` | which characters reach the terminal? |
 //! | `tools` | where are CUDA's programs? |
 //! | `warp_access`, `csv_table` | which accesses of a warp does a CSV file list? |
 //! | `files` | what does a file hold that a command line names? |
@@ -43,6 +44,7 @@ mod source;
 mod spec;
 mod step_through;
 mod target;
+pub mod terminal;
 mod threads;
 mod timing;
 pub mod tools;
@@ -90,7 +92,7 @@ pub use rung::{KernelFile, Rung, Switch};
 pub use sanitize::{Remark, text as findings};
 pub use settings::{KernelChoice, Settings};
 pub use source::machine_code::{IGNORES_SETMAXNREG, text_by as machine_code_by};
-pub use source::{Origin, Source, compile_text, name_in_ptx, prepared};
+pub use source::{Origin, Source, compile_text, ends_with_cr, name_in_ptx, prepared};
 pub use spec::{LaunchSpec, TensorBox};
 pub use step_through::StepThrough;
 pub use sustained::measure as measure_sustained;

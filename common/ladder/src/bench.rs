@@ -95,14 +95,14 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
     }
     let timed = timing::all(&timings, &arguments.device)?;
     let record = Record::new(benches(&timings, &timed))?;
-    anstream::print!("{}", record.table());
+    harness::print!("{}", record.table());
     let usual = || old.is_none().then(record::results);
     let out = arguments.out.clone().or_else(usual);
     let right = record.runs().all(|(_, run)| run.verify.ok);
     let as_fast = match old {
         Some(old) => {
             let as_fast = compare::print(&old, &record)?;
-            anstream::println!();
+            harness::println!();
             as_fast
         }
         None => true,
@@ -114,7 +114,7 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
             true => record,
             false => record.merged_with(&out)?,
         };
-        anstream::println!("\nwritten to {}", record.write(&out)?.display());
+        harness::println!("\nwritten to {}", record.write(&out)?.display());
     }
     timed.complete()?;
     Ok(right && as_fast)

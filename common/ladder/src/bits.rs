@@ -48,14 +48,14 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
                 let name = [&rung.name, &kernel.arch, tile].join(" ");
                 all += 1;
                 let (Some(gpu), Some(emulator)) = (gpu, emulator) else {
-                    anstream::println!("{name:<28} {size:<14} WRONG, see the message above");
+                    harness::println!("{name:<28} {size:<14} WRONG, see the message above");
                     continue;
                 };
                 let (c, theirs) = (text(&gpu["c_sha256"]), text(&emulator["c_sha256"]));
                 let same = !c.is_empty() && c == theirs;
                 equal += u32::from(same);
                 let verdict = if same { "equal" } else { "DIFFERENT" };
-                anstream::println!("{name:<28} {size:<14} {verdict}  {c}");
+                harness::println!("{name:<28} {size:<14} {verdict}  {c}");
                 let Arguments {
                     runs, schedules, ..
                 } = arguments;
@@ -68,7 +68,7 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
             }
         }
     }
-    anstream::println!(
+    harness::println!(
         "equal {equal} of {all}, over {} runs on the GPU and {} orders on the emulator",
         arguments.runs,
         arguments.schedules

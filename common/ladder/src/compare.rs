@@ -36,23 +36,23 @@ pub fn print(old: &Record, new: &Record) -> Result<bool> {
     if !lines.iter().any(|line| line.change.is_some()) {
         bail!("the records have no rung and size in common; nothing is compared");
     }
-    anstream::print!("{}", table(&lines));
+    harness::print!("{}", table(&lines));
     if let (Some((_, old)), Some((_, new))) = (old.runs().next(), new.runs().next())
         && old.provenance.gpu.name != new.provenance.gpu.name
     {
         let (old, new) = (&old.provenance.gpu.name, &new.provenance.gpu.name);
-        anstream::println!("the old record is of {old}, the new one of {new}");
+        harness::println!("the old record is of {old}, the new one of {new}");
     }
     let absent = |label: &str| !new.benches().iter().any(|bench| bench.rung == label);
     let labels = old.benches().iter().map(|bench| bench.rung.as_str());
     let absent: Vec<&str> = labels.filter(|label| absent(label)).collect();
     if !absent.is_empty() {
-        anstream::println!("not timed at all: {}", absent.join(", "));
+        harness::println!("not timed at all: {}", absent.join(", "));
     }
     let bad: Vec<&Line> = lines.iter().filter(|line| line.verdict.is_bad()).collect();
     match bad.len() {
-        0 => anstream::println!("nothing is slower"),
-        count => anstream::println!("slower or wrong: {count} of {}", lines.len()),
+        0 => harness::println!("nothing is slower"),
+        count => harness::println!("slower or wrong: {count} of {}", lines.len()),
     }
     Ok(bad.is_empty())
 }

@@ -23,12 +23,12 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
         None => (base(&first)?, first),
     };
     let (old, new) = (source(&from)?, source(&to)?);
-    anstream::print!("{}", text(&name(&from), &old, &name(&to), &new));
+    harness::print!("{}", text(&name(&from), &old, &name(&to), &new));
     if old == new {
         return Ok(true);
     }
     let (removed, added) = changed_code(&old, &new);
-    anstream::println!(
+    harness::println!(
         "\nlines of code: {removed} removed, {added} added (not counting comments and indentation)"
     );
     Ok(true)

@@ -42,7 +42,7 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
         true => ([&WHEELS[..], &[PTXAS, NVDISASM]].concat(), 145),
         false => (WHEELS.to_vec(), 95),
     };
-    anstream::println!(
+    harness::println!(
         "fetching {} into {} (about {megabytes} MB)",
         wheels.join(" and "),
         folder.display()
@@ -66,7 +66,7 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
             folder.display()
         );
     }
-    anstream::println!(
+    harness::println!(
         "{}: programs in this folder and those below now compile a kernel.cu that was changed, and kernels of yours",
         "done".green()
     );

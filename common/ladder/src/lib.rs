@@ -144,8 +144,9 @@ enum Command {
 /// The entry point of `cargo ladder`.
 pub fn main() -> ExitCode {
     harness::limit_threads();
-    let matches = grouped(Arguments::command()).get_matches();
-    let arguments = Arguments::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    let matches = grouped(Arguments::command()).try_get_matches();
+    let arguments = matches.and_then(|matches| Arguments::from_arg_matches(&matches));
+    let arguments = arguments.unwrap_or_else(|error| harness::terminal::exit(&error));
     let done = match arguments.command {
         Command::Bench(arguments) => bench::run(&arguments),
         Command::Compare(arguments) => compare::run(&arguments),
@@ -157,8 +158,8 @@ pub fn main() -> ExitCode {
         Command::RunOnEmulator(arguments) => run_on_emulator::run(&arguments),
         Command::Diff(arguments) => diff::run(&arguments),
         Command::Explain(command) => command.run(&mut explain::Streams {
-            out: &mut anstream::stdout(),
-            err: &mut anstream::stderr(),
+            out: &mut harness::terminal::stdout(),
+            err: &mut harness::terminal::stderr(),
         }),
         Command::Sass(arguments) => sass::run(&arguments),
         Command::Ptx(arguments) => ptx::run(&arguments),
@@ -174,9 +175,7 @@ pub fn main() -> ExitCode {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::from(1),
         Err(error) => {
-            // It may quote what somebody else wrote, and names.
-            let error = grader::harmless(&format!("{error:#}"));
-            anstream::eprintln!("{} {error}", "error:".red().bold());
+            harness::eprintln!("{} {error:#}", "error:".red().bold());
             ExitCode::from(2)
         }
     }

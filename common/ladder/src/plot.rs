@@ -28,24 +28,24 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
         for (name, text) in &stale {
             let file = folder.join(name);
             match (arguments.check, text) {
-                (true, _) => anstream::println!("{} does not match the record", file.display()),
+                (true, _) => harness::println!("{} does not match the record", file.display()),
                 (false, Some(text)) => {
                     record::write(&file, text)?;
-                    anstream::println!("{} written", file.display());
+                    harness::println!("{} written", file.display());
                 }
                 (false, None) => {
                     fs::remove_file(&file)?;
-                    anstream::println!("{} removed", file.display());
+                    harness::println!("{} removed", file.display());
                 }
             }
         }
         current &= stale.is_empty() || !arguments.check;
         if stale.is_empty() {
-            anstream::println!("{} is current", folder.display());
+            harness::println!("{} is current", folder.display());
         }
     }
     if !current {
-        anstream::println!("`cargo ladder plot` regenerates them");
+        harness::println!("`cargo ladder plot` regenerates them");
     }
     Ok(current)
 }

@@ -43,7 +43,7 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
         current &= machine_code(&place, &kernel, arguments.check)?;
     }
     if arguments.check && !current {
-        anstream::println!("`cargo ladder ptx` regenerates them");
+        harness::println!("`cargo ladder ptx` regenerates them");
     }
     Ok(current || !arguments.check)
 }
@@ -58,7 +58,7 @@ fn one(place: &str, on_disk: &KernelOnDisk, check: bool) -> Result<bool> {
         ptx_file::name(kernel.file, kernel.configuration)
     );
     if new == old {
-        anstream::println!("{shown} is current");
+        harness::println!("{shown} is current");
     } else if check {
         let (then, now) = (ptx_file::compiler_of(old), ptx_file::compiler_of(&new));
         let compilers = if then == now {
@@ -66,10 +66,10 @@ fn one(place: &str, on_disk: &KernelOnDisk, check: bool) -> Result<bool> {
         } else {
             format!(": made by {then}, this is {now}")
         };
-        anstream::println!("{shown} {}{compilers}", "is not current".red());
+        harness::println!("{shown} {}{compilers}", "is not current".red());
     } else {
         fs::write(target, &new).with_context(|| format!("cannot write {}", target.display()))?;
-        anstream::println!(
+        harness::println!(
             "{shown} {} by {}",
             "written".green(),
             ptx_file::compiler_of(&new)
@@ -88,13 +88,13 @@ fn machine_code(place: &str, on_disk: &KernelOnDisk, check: bool) -> Result<bool
     let shown = format!("{place}/{}", name.replace(".ptx", ".sass"));
     let current = kernel.has_sass_of(&ptx);
     if current {
-        anstream::println!("{shown} is current");
+        harness::println!("{shown} is current");
     } else if check {
-        anstream::println!("{shown} {}", "is not current".red());
+        harness::println!("{shown} {}", "is not current".red());
     } else {
         let text = kernel.committed_sass(&ptx)?;
         fs::write(&target, text).with_context(|| format!("cannot write {}", target.display()))?;
-        anstream::println!("{shown} {}", "written".green());
+        harness::println!("{shown} {}", "written".green());
     }
     Ok(current)
 }

@@ -31,7 +31,7 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
     let text = fs::read_to_string(&file).context("cannot read README.md")?;
     let current = filled(&root, &text)?;
     if text == current {
-        anstream::println!("README.md is current");
+        harness::println!("README.md is current");
         return Ok(true);
     }
     if arguments.check {
@@ -40,13 +40,13 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
             .to_string()
             .lines()
         {
-            anstream::println!("{line}");
+            harness::println!("{line}");
         }
-        anstream::println!("README.md is not current; `cargo ladder readme` updates it");
+        harness::println!("README.md is not current; `cargo ladder readme` updates it");
         return Ok(false);
     }
     fs::write(&file, current).context("cannot write README.md")?;
-    anstream::println!("README.md written");
+    harness::println!("README.md written");
     Ok(true)
 }
 

@@ -28,10 +28,10 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
     if let Some(other) = &arguments.other {
         let (other, others, _) = machine_code(other, arch)?;
         let kernels = [&code, &others].map(|code| compare::InstructionCounts::of(code));
-        anstream::print!("{}", compare::table([&name, &other], kernels.each_ref()));
+        harness::print!("{}", compare::table([&name, &other], kernels.each_ref()));
     } else {
-        anstream::print!("{code}");
-        anstream::eprint!("{said}");
+        harness::print!("{code}");
+        harness::eprint!("{said}");
     }
     Ok(true)
 }

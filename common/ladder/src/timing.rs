@@ -74,15 +74,15 @@ pub fn all(timings: &[Timing], device: &str) -> Result<Timed> {
     };
     for (index, timing) in timings.iter().enumerate() {
         let number = index + 1;
-        anstream::eprintln!("timing {number} of {}: {}", timings.len(), timing.name());
+        harness::eprintln!("timing {number} of {}: {}", timings.len(), timing.name());
         match timing.run(device) {
             Ok(bench) => {
-                anstream::eprintln!("  {}", said(&bench));
+                harness::eprintln!("  {}", said(&bench));
                 timed.made.push((index, bench));
             }
             Err(error) if index == 0 => return Err(error),
             Err(error) => {
-                anstream::eprintln!("  {error:#}");
+                harness::eprintln!("  {error:#}");
                 timed.failed += 1;
             }
         }

@@ -26,7 +26,6 @@ pub mod watch;
 use std::sync::LazyLock;
 
 pub use commands::{Command, sandboxed};
-pub use submission::harmless;
 
 /// The points out of 100 that answers to some exam get from `grade`; none if the exam cannot be generated. For fuzzers
 /// and tests: no text may cause a panic.

@@ -16,7 +16,8 @@ use crate::grade::rubric::Rubric;
 use crate::grade::text::points;
 use crate::grade::{BROKEN, Evidence, Grade, VERSION, submission_hash};
 use crate::starters;
-use crate::submission::{harmless, name};
+use crate::submission::name;
+use harness::terminal::harmless;
 
 /// The folder of recorded gradings; a lost one can be repeated.
 const FOLDER: &str = "target/course";

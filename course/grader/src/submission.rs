@@ -4,6 +4,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, ensure};
+use harness::terminal::harmless;
 
 /// The file beside a kernel with predictions; it is never the file of answers.
 pub const PREDICTIONS: &str = "prediction.toml";
@@ -50,6 +51,11 @@ pub fn read(path: &Path) -> Result<String> {
     let text = String::from_utf8_lossy(&bytes);
     // Windows editors write a byte order mark, which compilers see and people do not.
     let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+    ensure!(
+        !harness::ends_with_cr(text),
+        "the lines of {} end with CR alone: save it with LF or CR LF",
+        shown(path)
+    );
     Ok(harmless(&text.replace("\r\n", "\n")))
 }
 
@@ -65,14 +71,6 @@ pub fn beside(kernel: &Path, name: &str) -> Result<Option<String>> {
     is_there.then(|| read(&path)).transpose()
 }
 
-/// Text without characters that could control the terminal: control characters, line separators, and characters that
-/// change the direction of text, so that it would read differently than it is (Unicode, "Bidirectional Algorithm").
-pub fn harmless(text: &str) -> String {
-    let turns = |c: char| matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    let steers = |c: char| c.is_control() && !"\n\t".contains(c);
-    text.replace(|c: char| steers(c) || turns(c), "\u{fffd}")
-}
-
 /// Harmless text on one line, for a name that somebody else chose.
 pub fn one_line(text: &str) -> String {
     harmless(text).replace(['\n', '\t'], "\u{fffd}")
@@ -84,16 +82,19 @@ fn shown(path: &Path) -> String {
 }
 
 /// A table cell that a spreadsheet shows unchanged: one that begins like a formula would be evaluated. Some spreadsheets skip
-/// spaces before it, and in some languages they read full-width signs like the others (OWASP, "CSV Injection").
+/// spaces before it, and in some languages they read full-width signs like the others, or begin a cell at each semicolon (OWASP,
+/// "CSV Injection").
 pub fn cell(text: &str) -> String {
     let text = harmless(text);
     let signs = [
         '=', '+', '-', '@', '\u{ff1d}', '\u{ff0b}', '\u{ff0d}', '\u{ff20}',
     ];
-    match text.starts_with(['\t', '\n']) || text.trim_start().starts_with(signs) {
-        true => format!("'{text}"),
-        false => text,
-    }
+    let is_formula =
+        |part: &str| part.starts_with(['\t', '\n']) || part.trim_start().starts_with(signs);
+    let parts = text.split_inclusive([';', '\t', '\n']);
+    parts
+        .flat_map(|part| [if is_formula(part) { "'" } else { "" }, part])
+        .collect()
 }
 
 /// A file's name as compilers and their messages can quote it.
@@ -127,6 +128,13 @@ pub fn toml(text: &str) -> Result<toml::Table> {
 /// Reads a teacher's secret.
 pub fn secret(file: &Path) -> Result<Vec<u8>> {
     let cannot = || format!("cannot read {}", file.display());
+    // A pipe may never end, and could be read once only, while each student's grader reads the secret again.
+    let kind = fs::metadata(file).with_context(cannot)?;
+    ensure!(
+        kind.is_file(),
+        "{} is not a regular file: write the secret into a file, and name that",
+        file.display()
+    );
     let mut secret = Vec::new();
     let opened = File::open(file).with_context(cannot)?;
     let bounded = opened.take(MOST_SECRET + 1).read_to_end(&mut secret);
@@ -236,9 +244,13 @@ mod tests {
         assert_eq!(text, "a\nb\u{fffd}c\u{fffd}d\u{fffd}[2J\u{fffd}");
         fs::write(&file, b"\xff\xfea\0").expect("a file");
         assert!(read(&file).is_err_and(|why| why.to_string().contains("save it as UTF-8")));
-        for formula in ["=1+1", "-1", "\t=1", "\n=1", " =1", "\u{ff1d}1"] {
+        fs::write(&file, "// a\rint b;\r").expect("a file");
+        assert!(read(&file).is_err_and(|why| why.to_string().contains("save it with LF")));
+        for formula in ["=1+1", "-1", " =1", "\u{ff1d}1"] {
             assert_eq!(cell(formula), format!("'{formula}"));
         }
+        assert_eq!(cell("\t=1"), "'\t'=1");
+        assert_eq!(cell("a;=1; +2;b"), "a;'=1;' +2;b");
         assert_eq!(cell("ada"), "ada");
         assert_eq!(plain_name(Path::new("my\"kernel;.cu")), "my_kernel_.cu");
         fs::create_dir(folder.path().join(DIAGNOSIS)).expect("a folder");
@@ -268,6 +280,20 @@ mod tests {
         assert!(secret(&file).is_err_and(|why| why.to_string().contains("not a secret")));
         fs::write(&file, [7; 32]).expect("a file");
         assert_eq!(secret(&file).expect("a secret"), [7; 32]);
+        let is_refused = |file: &Path| {
+            secret(file).is_err_and(|why| why.to_string().contains("is not a regular file: write"))
+        };
+        assert!(is_refused(folder.path()));
+        #[cfg(unix)]
+        {
+            let link = folder.path().join("link");
+            std::os::unix::fs::symlink(&file, &link).expect("a link");
+            assert_eq!(secret(&link).expect("a secret"), [7; 32]);
+            let socket = folder.path().join("socket");
+            let _open = std::os::unix::net::UnixListener::bind(&socket).expect("a socket");
+            assert!(is_refused(&socket));
+            assert!(is_refused(Path::new("/dev/zero")));
+        }
     }
 
     #[test]

@@ -6,7 +6,7 @@ use clap::{Arg, ArgAction, ArgMatches, Args, CommandFactory, FromArgMatches, Par
 use emulator::{Card, Limits, Options};
 
 use crate::target::{Need, Wanted};
-use crate::{Effort, KernelChoice, Rung, Settings, Size};
+use crate::{Effort, KernelChoice, Rung, Settings, Size, terminal};
 
 /// The parsed command line.
 #[derive(Clone, Debug, Parser)]
@@ -229,8 +229,9 @@ impl Arguments {
 
     /// Parses the command line; `--help` and mistakes exit here, a mistake with code 2.
     pub fn from_env(rung: &Rung) -> Self {
-        let matches = command(rung).get_matches();
-        Self::from(rung, &matches).unwrap_or_else(|error| error.exit())
+        let matches = command(rung).try_get_matches();
+        let arguments = matches.and_then(|matches| Self::from(rung, &matches));
+        arguments.unwrap_or_else(|error| terminal::exit(&error))
     }
 
     /// Parses these words, the first of which is the program's name.

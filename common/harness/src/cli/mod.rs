@@ -16,6 +16,7 @@ use crate::target::Target;
 use crate::threads::both;
 use crate::{
     Error, Result, Rung, Size, choose, json, predict, profile, report, run, sanitize, table,
+    terminal,
 };
 use arguments::{Arguments, Bench, Command, Sizes};
 pub use arguments::{Bytes, command as command_line, constant};
@@ -25,11 +26,11 @@ pub use remedy::explained;
 pub fn main(rung: &Rung) -> ExitCode {
     crate::limit_threads();
     let arguments = Arguments::from_env(rung);
-    match execute(rung, &arguments, &mut anstream::stdout()) {
+    match execute(rung, &arguments, &mut terminal::stdout()) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::from(1),
         Err(error) => {
-            anstream::eprintln!("{} {}", "error:".red().bold(), explained(&error));
+            crate::eprintln!("{} {}", "error:".red().bold(), explained(&error));
             ExitCode::from(error.exit_code())
         }
     }

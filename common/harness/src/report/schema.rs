@@ -3,6 +3,8 @@
 //! is 1.
 use serde::Serialize;
 
+use crate::terminal::steers;
+
 /// A kind of JSON document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Schema {
@@ -67,13 +69,26 @@ impl Schema {
     /// An object of this kind, indented.
     pub fn pretty(self, object: &impl Serialize) -> String {
         // Serializing plain structs cannot fail: no map with keys other than strings.
-        serde_json::to_string_pretty(&self.document(object)).unwrap_or_default() + "\n"
+        escaped(&serde_json::to_string_pretty(&self.document(object)).unwrap_or_default()) + "\n"
     }
 
     fn document<T>(self, of: &T) -> Document<'_, T> {
         let schema = self.number;
         Document { schema, of }
     }
+}
+
+/// JSON in which characters that could control the terminal, which occur only in strings, are escaped.
+fn escaped(json: &str) -> String {
+    let mut out = String::with_capacity(json.len());
+    for c in json.chars() {
+        match steers(c) {
+            // All of them have 16 bits.
+            true => out += &format!("\\u{:04x}", u32::from(c)),
+            false => out.push(c),
+        }
+    }
+    out
 }
 
 #[cfg(test)]
@@ -89,5 +104,18 @@ mod tests {
         }
         let text = RUN.pretty(&Fields { z: 1, a: 0.5 });
         assert_eq!(text, "{\n  \"schema\": 1,\n  \"z\": 1,\n  \"a\": 0.5\n}\n");
+    }
+
+    #[test]
+    fn a_document_on_the_terminal_is_exact() {
+        #[derive(Serialize)]
+        struct Fields {
+            a: &'static str,
+        }
+        let a = "\u{1b}[2J\u{7f}\u{9b}\u{202e}\t\u{e9}";
+        let text = RUN.pretty(&Fields { a });
+        assert_eq!(crate::terminal::styled(&text), text);
+        let read: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+        assert_eq!(read["a"], a);
     }
 }

@@ -127,6 +127,12 @@ impl Source {
     }
 }
 
+/// Whether most lines of a text end with CR alone, which compilers read as one line.
+pub fn ends_with_cr(text: &str) -> bool {
+    let count = |end| text.matches(end).count();
+    count("\r") - count("\r\n") > count("\n")
+}
+
 fn compiled(
     file: String,
     text: String,
@@ -257,6 +263,12 @@ pub fn compile_text(
     options: &[String],
     file: &str,
 ) -> Result<String> {
+    if ends_with_cr(source) {
+        return Err(Error::Compile {
+            file: file.into(),
+            log: "its lines end with CR alone: save it with LF or CR LF".into(),
+        });
+    }
     match compiler.compile(&prepared(source, name), name, options) {
         Err(Error::Compile { log, .. }) => Err(Error::Compile {
             file: file.into(),
@@ -294,6 +306,21 @@ pub fn name_in_ptx(path: &Path) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn line_ends_that_no_compiler_knows_are_named() {
+        for (text, is_cr) in [
+            ("// a\rint b;\r", true),
+            ("// a\rint b;\r\n", false),
+            ("// a\r\nint b;\r\n", false),
+            ("// a\rb\nint b;\n", false),
+        ] {
+            assert_eq!(ends_with_cr(text), is_cr, "{text:?}");
+            let compiled = Source::compiled("k.cu", text, "sm_80", &[], &Echo { refuses: false });
+            let says_so = |error: Error| error.to_string().contains("save it with LF");
+            assert_eq!(compiled.is_err_and(says_so), is_cr, "{text:?}");
+        }
+    }
 
     #[test]
     fn a_readers_file_gets_an_absolute_name() {

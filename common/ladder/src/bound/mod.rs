@@ -43,17 +43,17 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
             .iter()
             .map(|line| calibration::counters(line.kernel.each_ref().map(String::as_str)));
         let counted = counted.collect::<Result<Vec<_>>>()?;
-        anstream::print!("{}", counters::table(&lines, &counted));
+        harness::print!("{}", counters::table(&lines, &counted));
         let size = calibration::SIZE_OF_COUNTERS;
-        anstream::println!("counters are those of loads and stores at {size}");
+        harness::println!("counters are those of loads and stores at {size}");
         return Ok(counted.iter().flatten().all(|[emulated, measured]| {
             emulated.wavefronts == measured.wavefronts && emulated.sectors == measured.sectors
         }));
     }
-    anstream::print!("{}", table(&lines));
+    harness::print!("{}", table(&lines));
     let beaten: Vec<_> = lines.iter().filter(|line| line.is_beaten()).collect();
     for Line { rung, .. } in &beaten {
-        anstream::println!("{rung} is faster than its bound: a ceiling is too low");
+        harness::println!("{rung} is faster than its bound: a ceiling is too low");
     }
     Ok(beaten.is_empty())
 }

@@ -356,7 +356,7 @@ pub fn measure(device: &str, out: &Path) -> Result<bool> {
     record::make(&to)?;
     let text = record::csv_text(table)?;
     record::write(&to.join(FILE), &text)?;
-    anstream::println!("written to {}", to.join(FILE).display());
+    harness::println!("written to {}", to.join(FILE).display());
     timed.complete()?;
     Ok(true)
 }
@@ -417,12 +417,12 @@ pub fn compare(record: &Path, recorded: bool, keep: bool) -> Result<bool> {
             }),
         ]);
     }
-    anstream::print!("{}", markdown_table(&table));
+    harness::print!("{}", markdown_table(&table));
     if keep {
         let mut kept = csv::Writer::from_writer(Vec::new());
         rows.iter().try_for_each(|row| kept.serialize(row))?;
         record::write(&file_of_record, &record::csv_text(kept)?)?;
-        anstream::println!("written to {}", file_of_record.display());
+        harness::println!("written to {}", file_of_record.display());
     }
     Ok(good)
 }

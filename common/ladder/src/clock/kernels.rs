@@ -107,7 +107,7 @@ pub fn measure(folder: &Path, device: &str, out: &Path) -> Result<bool> {
     let to = out.join(record::folder_of(&card.context("nothing was timed")?));
     record::make(&to)?;
     record::write(&to.join(FILE), &record::csv_text(table)?)?;
-    anstream::println!("written to {}", to.join(FILE).display());
+    harness::println!("written to {}", to.join(FILE).display());
     Ok(true)
 }
 
@@ -196,12 +196,12 @@ pub fn compare(folder: &Path, record: &Path, keep: bool) -> Result<bool> {
             });
         }
     }
-    anstream::print!("{}", text(&lines));
+    harness::print!("{}", text(&lines));
     if keep {
         let mut kept = csv::Writer::from_writer(Vec::new());
         rows.iter().try_for_each(|row| kept.serialize(row))?;
         record::write(&record.join(FILE), &record::csv_text(kept)?)?;
-        anstream::println!("written to {}", record.join(FILE).display());
+        harness::println!("written to {}", record.join(FILE).display());
     }
     let all_predicted = |line: &Line| line.predicted.is_ok() && line.from_ptx.is_ok();
     Ok(lines.iter().all(all_predicted))
@@ -213,7 +213,7 @@ pub fn compare(folder: &Path, record: &Path, keep: bool) -> Result<bool> {
 /// If the record cannot be read.
 pub fn show(record: &Path) -> Result<()> {
     let lines: Vec<Line> = recorded(record)?.iter().map(Line::recorded).collect();
-    anstream::print!("{}", text(&lines));
+    harness::print!("{}", text(&lines));
     Ok(())
 }
 

@@ -137,7 +137,7 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
     if arguments.recorded {
         let rows = predictions(&record)?;
         let lines: Vec<Line> = rows.iter().map(Line::recorded).collect::<Result<_>>()?;
-        anstream::print!("{}", table(&lines));
+        harness::print!("{}", table(&lines));
         return Ok(true);
     }
     if let Some(folder) = &arguments.kernels {
@@ -188,7 +188,7 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
         "{} has no times of these rungs at these sizes: its bench.csv lists those that it has",
         folder.display()
     );
-    anstream::print!("{}", table(&lines));
+    harness::print!("{}", table(&lines));
     if arguments.record {
         write(&folder, &lines)?;
     }
@@ -268,7 +268,7 @@ fn write(folder: &Path, lines: &[Line]) -> Result<()> {
     }
     let to = folder.join(CSV);
     record::write(&to, &record::csv_text(table)?)?;
-    anstream::println!("written to {}", to.display());
+    harness::println!("written to {}", to.display());
     Ok(())
 }
 

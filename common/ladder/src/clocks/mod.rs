@@ -51,7 +51,7 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
             Some(rung) => one(&logs, &rungs::find(rung)?.name, arguments.format)?,
             None => summary(&logs, arguments.format)?,
         };
-        anstream::print!("{text}");
+        harness::print!("{text}");
         return Ok(true);
     }
     let rung = rungs::find(arguments.rung.as_deref().unwrap_or_default())?;
@@ -121,7 +121,7 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
         .as_str()
         .unwrap_or("the emulator, where a clock is a warp instruction");
     let of_tile = tile.map_or(String::new(), |tile| format!(", tile {tile}"));
-    anstream::println!(
+    harness::println!(
         "{} at {}{of_tile}, clocks on {whose}\n",
         rung.name,
         arguments.size
@@ -144,9 +144,9 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
         ],
         &rows,
     ) {
-        anstream::println!("{line}");
+        harness::println!("{line}");
     }
-    anstream::println!(
+    harness::println!(
         "\nof the first warp that multiplies. prologue: until A and B of the first step are there; a step: from one to the\n\
          next, the median; pause: how much longer the first step of each further tile of C takes; end: from the last step on"
     );

@@ -34,7 +34,7 @@ pub mod untrusted;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 use emulator::{Card, Finding, Limits, Options};
 use harness::measured::{self, Measured};
 use harness::metrics;
@@ -126,7 +126,7 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
         Err(error) => match error.downcast::<harness::Error>() {
             // An error in the kernel, not in the command.
             Ok(error) if error.exit_code() == 1 => {
-                anstream::eprintln!("{} {}", "error:".red().bold(), explained(&error));
+                harness::eprintln!("{} {}", "error:".red().bold(), explained(&error));
                 Ok(false)
             }
             Ok(error) => Err(anyhow!(explained(&error))),
@@ -143,7 +143,13 @@ fn launch_of(arguments: &Arguments) -> Result<(Launch, Target, String)> {
         path: path.clone(),
         error,
     })?;
-    let head = Launch::of_head(&String::from_utf8_lossy(&text), path);
+    let text = String::from_utf8_lossy(&text);
+    ensure!(
+        !harness::ends_with_cr(&text),
+        "the lines of {} end with CR alone: save it with LF or CR LF",
+        path.display()
+    );
+    let head = Launch::of_head(&text, path);
     let head = head.map_err(|why| anyhow!("{}: {why}", path.display()))?;
     let mut launch = arguments.launch.clone().or(head.unwrap_or_default());
     launch.fmad.get_or_insert(arguments.time);
@@ -273,13 +279,13 @@ fn execute(arguments: &Arguments) -> Result<bool> {
     if let Some(size) = look.size.filter(|_| look.is_asked_for()) {
         let (launch, _, arch) = launch_of(arguments)?;
         let text = look::at_size(look, size, &arguments.file, &launch, &arch)?;
-        harness::print(&mut anstream::stdout(), &text)?;
+        harness::print(&mut harness::terminal::stdout(), &text)?;
         return Ok(true);
     }
     let chosen = Chosen::new(arguments)?;
     if look.is_asked_for() {
         let text = look_inside(arguments, chosen)?;
-        harness::print(&mut anstream::stdout(), &text)?;
+        harness::print(&mut harness::terminal::stdout(), &text)?;
         return Ok(true);
     }
     if arguments.time {
@@ -287,7 +293,7 @@ fn execute(arguments: &Arguments) -> Result<bool> {
         prediction.measured = chosen.measure(arguments)?;
         let picture = arguments.timeline.as_deref();
         let text = harness::predicted(&prediction, arguments.json, picture)?;
-        harness::print(&mut anstream::stdout(), &text)?;
+        harness::print(&mut harness::terminal::stdout(), &text)?;
         return Ok(true);
     }
     let Prepared {
@@ -399,7 +405,7 @@ fn execute(arguments: &Arguments) -> Result<bool> {
             text
         }
     };
-    harness::print(&mut anstream::stdout(), &out)?;
+    harness::print(&mut harness::terminal::stdout(), &out)?;
     Ok(right && findings.is_empty())
 }
 

@@ -104,8 +104,8 @@ fn measure(arguments: &Arguments) -> Result<bool> {
         rows = file::over(file::read(&file)?, rows);
     }
     file::write(&file, &rows)?;
-    anstream::print!("{}", file::table(&rows));
-    anstream::println!("\nwritten to {}", file.display());
+    harness::print!("{}", file::table(&rows));
+    harness::println!("\nwritten to {}", file.display());
     let good = print_complaints(&check::complaints(&rows)?.unwrap_or_default());
     timed.complete()?;
     Ok(good && rows.iter().all(|row| row.tflops.is_some()))
@@ -152,7 +152,7 @@ fn check(folders: &[PathBuf]) -> Result<bool> {
         folders => folders.iter().map(|folder| folder.join(FILE)).collect(),
     };
     if files.is_empty() {
-        anstream::println!("no {FILE} is recorded yet; `cargo ladder tiles` makes one on a GPU");
+        harness::println!("no {FILE} is recorded yet; `cargo ladder tiles` makes one on a GPU");
         return Ok(true);
     }
     // Malformed files are reported before anything is built.
@@ -162,7 +162,7 @@ fn check(folders: &[PathBuf]) -> Result<bool> {
     let (mut all, mut any) = (Vec::new(), false);
     for (file, rows) in recorded {
         let Some(complaints) = check::complaints(&rows)? else {
-            anstream::println!("{}: its kernels no longer exist", file.display());
+            harness::println!("{}: its kernels no longer exist", file.display());
             continue;
         };
         any = true;
@@ -175,7 +175,7 @@ fn check(folders: &[PathBuf]) -> Result<bool> {
     match any {
         true => Ok(print_complaints(&all)),
         false => {
-            anstream::println!(
+            harness::println!(
                 "no {FILE} is recorded for the current kernels; `cargo ladder tiles` makes one on a GPU"
             );
             Ok(true)
@@ -186,11 +186,11 @@ fn check(folders: &[PathBuf]) -> Result<bool> {
 /// Prints the complaints; returns whether there are none.
 fn print_complaints(complaints: &[String]) -> bool {
     for said in complaints {
-        anstream::println!("{said}");
+        harness::println!("{said}");
     }
     if complaints.is_empty() {
         let percent = 100.0 * check::TOLERANCE;
-        anstream::println!("every choice is within {percent:.0}% of the best tile");
+        harness::println!("every choice is within {percent:.0}% of the best tile");
     }
     complaints.is_empty()
 }

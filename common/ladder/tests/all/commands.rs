@@ -29,6 +29,31 @@ fn diff_shows_what_changed_and_nothing_else() {
     assert_eq!((code(&same), same.stdout.len()), (Some(0), 0));
 }
 
+/// Not a file's name, nor an argument of which clap or a command complains; nor does it matter if there are colors.
+#[test]
+fn what_an_argument_contains_does_not_control_the_terminal() {
+    let others = "\u{1b}[2J\u{7}\u{202e}";
+    let flag = format!("--sec{others}");
+    for arguments in [
+        &["grade", &flag][..],
+        &["diff", "1", others],
+        &["emulate", others],
+    ] {
+        let output = Command::new(env!("CARGO_BIN_EXE_ladder"))
+            .args(arguments)
+            .env("CLICOLOR_FORCE", "1")
+            .output()
+            .expect("the ladder starts");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(code(&output), Some(2), "{arguments:?}: {said}");
+        assert!(said.contains("\u{1b}[31merror:"), "{said:?}");
+        let shown = "\u{fffd}[2J\u{fffd}\u{fffd}";
+        assert!(said.contains(shown), "{arguments:?}: {said:?}");
+        let bad = ["\u{1b}[2J", "\u{7}", "\u{202e}"];
+        assert!(!bad.iter().any(|bad| said.contains(bad)), "{said:?}");
+    }
+}
+
 #[test]
 fn what_is_missing_exits_with_2_and_names_the_remedy() {
     for (arguments, remedy) in [

@@ -28,6 +28,6 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         }
         all = progress::all(&root)?;
     }
-    anstream::print!("{}", progress::text(&all));
+    harness::print!("{}", progress::text(&all));
     Ok(())
 }

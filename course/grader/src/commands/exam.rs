@@ -69,7 +69,7 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
     for (name, text) in sheet::files(&head, &questions) {
         let path = folder.join(name);
         fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
-        anstream::println!("wrote {}", path.display());
+        harness::println!("wrote {}", path.display());
     }
     Ok(true)
 }

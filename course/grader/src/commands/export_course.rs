@@ -58,29 +58,29 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
     };
     students.write(out)?;
     if !export::shorten_lock(out) {
-        anstream::println!(
+        harness::println!(
             "Cargo.lock still lists packages that only this workspace needs; the first build in {} removes them: commit after that",
             out.display()
         );
     }
-    anstream::println!(
+    harness::println!(
         "{} {}: {} files for students, without solutions; commit all of them",
         "wrote".green(),
         out.display(),
         students.files().count()
     );
-    anstream::println!("links into the book point to {}", book.place());
+    harness::println!("links into the book point to {}", book.place());
     let Some((folder, zips)) = zips else {
         return Ok(true);
     };
     fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
     zips.files.write(folder)?;
     for assignment in &zips.left_out {
-        anstream::println!(
+        harness::println!(
             "no autograder for {assignment}: without --secret FILE all students have the same questions, and anyone can print the answers"
         );
     }
-    anstream::println!(
+    harness::println!(
         "{} {}: {} autograders for Gradescope{}",
         "wrote".green(),
         folder.display(),
@@ -90,7 +90,7 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
             None => "; without --secret students can find out the hidden sizes",
         }
     );
-    anstream::println!(
+    harness::println!(
         "their `ladder` needs glibc {} or later: choose a base image that has it",
         zips.glibc
     );

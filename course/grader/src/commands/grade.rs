@@ -12,7 +12,6 @@ use crate::grade::class::{Class, GradedClass};
 use crate::grade::{BROKEN, Grade, Grader, Request};
 use crate::progress;
 use crate::sandbox::Limits;
-use crate::submission::harmless;
 use crate::watch::Watch;
 use crate::watch::report::{RunReport, Stage};
 
@@ -91,14 +90,13 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
     let student = arguments.student.as_deref().unwrap_or_default();
     let grade = grader.grade(submission, student)?;
     if let Err(why) = keep(arguments, submission, &grade) {
-        let why = harmless(&format!("{why:#}"));
-        anstream::eprintln!("`cargo ladder course` will not know of this grade: {why}");
+        harness::eprintln!("`cargo ladder course` will not know of this grade: {why:#}");
     }
     let text = match arguments.json {
         true => grade.json(&arguments.book)?,
         false => grade.text(&arguments.book),
     };
-    anstream::print!("{text}");
+    harness::print!("{text}");
     Ok(grade.passed())
 }
 
@@ -225,9 +223,9 @@ fn class(arguments: &Arguments, class: &Class) -> Result<bool> {
     class.ensure_writable()?;
     let mut graded = grade_all(arguments, class);
     let csv = graded.keep()?;
-    anstream::print!("{}", harmless(&graded.table()));
+    harness::print!("{}", graded.table());
     let failed = graded.failed();
-    anstream::println!(
+    harness::println!(
         "\n{} graded, {failed} failed to be graded; {}",
         class.len() - failed,
         csv.display()
@@ -236,7 +234,7 @@ fn class(arguments: &Arguments, class: &Class) -> Result<bool> {
     let starter = file(BROKEN).or_else(|_| file("kernel.cu"));
     let (pairs, file) = class.similar(&starter.unwrap_or_default())?;
     if !pairs.is_empty() {
-        anstream::println!(
+        harness::println!(
             "{} pairs of kernels are similar: {}; please review them, no grade depends on it",
             pairs.len(),
             file.display()
@@ -253,9 +251,9 @@ fn regrade(arguments: &Arguments, class: &Class, folder: &Path) -> Result<bool> 
         before.with_context(|| format!("grade the class first with `--class {folder}`"))?;
     let changes = grade_all(arguments, &before).changes();
     for (student, words) in &changes.found {
-        anstream::println!("{}", harmless(&format!("{student}: {words}")));
+        harness::println!("{student}: {words}");
     }
-    anstream::println!(
+    harness::println!(
         "{} of {} grades changed; {} could not be compared, {} have no grade yet; \
         nothing was written (`--class {folder}` does)",
         changes.changed,

@@ -19,10 +19,10 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
     let outdated = starters::outdated(&root)?;
     for (path, text) in &outdated {
         if arguments.check {
-            anstream::println!("not current: {}", path.display());
+            harness::println!("not current: {}", path.display());
         } else {
             fs::write(path, text).with_context(|| path.display().to_string())?;
-            anstream::println!("wrote {}", path.display());
+            harness::println!("wrote {}", path.display());
         }
     }
     Ok(!arguments.check || outdated.is_empty())

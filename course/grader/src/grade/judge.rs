@@ -7,7 +7,7 @@ use super::plan::{self, PlannedLaunch};
 use super::rubric::{Measure, Part, Rubric};
 use super::values::{self, HIDDEN, PUBLIC};
 use super::{Complaint, Grade, RubricItem, mechanism, profile, sanitizer, warnings};
-use crate::submission::harmless;
+use harness::terminal::harmless;
 
 /// A judgment: the fraction of the points that is left, reasons, and complaints.
 #[derive(Default)]
@@ -123,7 +123,7 @@ pub fn judge(
     for part in &rubric.part {
         let of_part = grade.complaints.len();
         let mut ignored = None;
-        let trials = Trials::new(rubric, part, kernel, compiler);
+        let trials = Trials::new(rubric, part, kernel, launches, compiler);
         match LaunchResults::of(launches, &trials)? {
             Ok(all) => {
                 judge_part(grade, &all, &trials)?;

@@ -18,6 +18,8 @@ pub struct Trials<'a> {
     /// The file's name and its text.
     kernel: (&'a str, &'a str),
     compiler: &'a dyn Compile,
+    /// Whether any launch is timed, for which the kernel is assembled.
+    is_timed: bool,
     tiles: Vec<OnceCell<Trial>>,
 }
 
@@ -27,6 +29,7 @@ impl<'a> Trials<'a> {
         rubric: &'a Rubric,
         part: &'a Part,
         kernel: (&'a str, &'a str),
+        launches: &[PlannedLaunch],
         compiler: &'a dyn Compile,
     ) -> Self {
         Self {
@@ -34,6 +37,7 @@ impl<'a> Trials<'a> {
             part,
             kernel,
             compiler,
+            is_timed: launches.iter().any(|one| one.class == Class::Timed),
             tiles: rubric.tile.iter().map(|_| OnceCell::new()).collect(),
         }
     }
@@ -49,7 +53,7 @@ impl<'a> Trials<'a> {
         if let Some(known) = tile.get() {
             return Ok(Ok(known));
         }
-        let trial = trial(self.rubric, self.part, self.kernel, launch, self.compiler)?;
+        let trial = trial(self, launch)?;
         Ok(trial.map(|trial| tile.get_or_init(|| trial)))
     }
 }
@@ -288,19 +292,21 @@ pub fn macros_of(rubric: &Rubric, part: &Part, tile: usize) -> Vec<String> {
     defines
 }
 
-fn trial(
-    rubric: &Rubric,
-    part: &Part,
-    (file, text): (&str, &str),
-    launch: &PlannedLaunch,
-    compiler: &dyn Compile,
-) -> Result<Result<Trial, Complaint>> {
+fn trial(trials: &Trials, launch: &PlannedLaunch) -> Result<Result<Trial, Complaint>> {
+    let Trials {
+        rubric,
+        part,
+        kernel: (file, text),
+        compiler,
+        is_timed,
+        ..
+    } = *trials;
     let TileVariant { m, n, k, .. } = rubric.tile[launch.tile];
     let defines = macros_of(rubric, part, launch.tile);
     let task = rubric.task.task();
     let source = Source::compiled(file, text, &rubric.arch, &defines, compiler);
     let source = source.and_then(|mut source| {
-        if rubric.sizes.timed.is_some() {
+        if is_timed {
             // Whether it can be launched is said in better words than the assembler's.
             Trial::new(source.clone(), task)?;
             source.sass = compiler.assemble(&source.ptx, "gemm", &rubric.arch)?;

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::text::{one, points, provenance, verdict};
 use super::{Grade, RubricItem};
-use crate::submission::harmless;
+use harness::terminal::harmless;
 
 /// The file's name beside a submission.
 pub const FILE: &str = "grade.json";

@@ -4,8 +4,8 @@ use std::iter;
 use layout::show::wrap;
 
 use super::{Complaint, Grade};
-use crate::submission::harmless;
 use harness::table::{head, markdown_table};
+use harness::terminal::harmless;
 
 pub fn text(grade: &Grade, book: &str) -> String {
     let of: f64 = grade.items.iter().map(|item| item.of).sum();

@@ -1,5 +1,6 @@
 //! Connects the state with the outside world: threads send events, and this thread acts on them.
-use std::path::PathBuf;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::mpsc;
 
@@ -34,6 +35,8 @@ pub fn watch(watch: &Watch) -> Result<()> {
         false => None,
     };
     let (mut state, mut actions) = State::new(name(&watch.file), hints);
+    let readme = fs::read_to_string(watch.assignment.join("README.md"));
+    state.command = command(&readme.unwrap_or_default(), &watch.file);
     let saved = Saved::watch(&watch.file, to.clone())?;
     let output = Output::open().context("the terminal cannot be prepared")?;
     output.listen(to.clone());
@@ -59,6 +62,42 @@ pub fn watch(watch: &Watch) -> Result<()> {
             events
                 .recv()
                 .unwrap_or(Event::Pressed(super::state::Key::Quit)),
+        );
+    }
+}
+
+/// The command of an assignment's README.md that shows the whole of this kernel: a profile, if it names one.
+fn command(readme: &str, kernel: &Path) -> Option<String> {
+    const KERNEL: &str = "--kernel my_kernel.cu";
+    let commands = readme.lines().filter(|line| line.starts_with("cargo run "));
+    let mut commands = commands.filter(|line| line.contains(KERNEL));
+    let profile = commands.clone().find(|line| line.contains(" profile "));
+    let command = profile.or_else(|| commands.next())?;
+    let command = command.split(" #").next().unwrap_or(command).trim();
+    Some(command.replace(KERNEL, &format!("--kernel {}", kernel.display())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_of_an_assignment_shows_the_students_kernel() {
+        let of = |name: &str| {
+            let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../assignments");
+            let readme = fs::read_to_string(folder.join(name).join("README.md"));
+            command(&readme.expect("a README.md"), Path::new("a/k.cu"))
+        };
+        assert_eq!(of("00_predict"), None);
+        assert_eq!(
+            of("08_ring_bug").as_deref(),
+            Some(
+                "cargo run -p rung09_tma -- sanitize --arch sm_90a --kernel a/k.cu --size 70x40x200"
+            )
+        );
+        assert_eq!(
+            of("12_faster").as_deref(),
+            Some("cargo run -p rung04_mma -- profile --kernel a/k.cu --size 256")
         );
     }
 }

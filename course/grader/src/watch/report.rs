@@ -1,5 +1,7 @@
 //! The findings of a run: written by the child process that grades, one line of JSON per stage, and read by the process
 //! that watches.
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 
 use crate::grade::{Complaint, Grade, LaunchOutcome, RubricItem};
@@ -103,18 +105,30 @@ impl RunReport {
 
     /// For launches that did not take place, takes the result of an earlier run.
     pub fn with_earlier(mut self, earlier: Option<&Self>) -> Self {
-        let before = earlier.map_or(&[][..], |earlier| &earlier.launches);
         for launch in self.launches.iter_mut().filter(|one| one.right.is_none()) {
-            let same = before.iter().find(|one| one.name == launch.name);
-            launch.right = same.and_then(|one| one.right);
+            launch.right = earlier.and_then(|earlier| earlier.is_right(&launch.name));
         }
         self
     }
 
-    /// Every criterion that can be right or wrong, and whether it is right, if that is known.
+    /// Whether C is right in all launches of this name, which several hidden ones may have; none if some did not take place and no
+    /// other is wrong.
+    fn is_right(&self, name: &str) -> Option<bool> {
+        let same = self.launches.iter().filter(|one| one.name == name);
+        let both = |one, other| match (one, other) {
+            (Some(false), _) | (_, Some(false)) => Some(false),
+            (Some(true), Some(true)) => Some(true),
+            _ => None,
+        };
+        same.map(|one| one.right).reduce(both).flatten()
+    }
+
+    /// Every criterion that can be right or wrong, and whether it is right, if that is known. Names are distinct.
     pub fn checks(&self) -> impl Iterator<Item = (String, Option<bool>)> {
+        let mut seen = BTreeSet::new();
         let launches = self.launches.iter();
-        let launches = launches.map(|one| (format!("C {}", one.name), one.right));
+        let launches = launches.filter(move |one| seen.insert(&one.name));
+        let launches = launches.map(|one| (format!("C {}", one.name), self.is_right(&one.name)));
         // Values are covered by the launches above, one by one.
         let has_launches = !self.launches.is_empty();
         let items = self.items.iter();

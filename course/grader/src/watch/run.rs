@@ -7,7 +7,7 @@ use std::thread;
 
 use super::report::{RunReport, Stage};
 use super::state::Event;
-use crate::submission::harmless;
+use harness::terminal::harmless;
 
 /// The limit of a run's output.
 const MOST: u64 = 16 << 20;

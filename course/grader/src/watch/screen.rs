@@ -6,7 +6,7 @@ use unicode_width::UnicodeWidthStr;
 use super::report::{RunReport, Stage};
 use super::state::{Progress, State, View};
 use crate::grade::text::points;
-use crate::submission::harmless;
+use harness::terminal::harmless;
 
 /// How a line is highlighted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,6 +41,9 @@ pub fn lines(state: &State, width: usize) -> Vec<Line> {
         lines: Vec::new(),
     };
     head(state, &mut page);
+    if state.report.as_ref().is_some_and(RunReport::has_launched) {
+        changes(state, &mut page);
+    }
     match state.view {
         View::Main => main(state, &mut page),
         View::Tiles => tiles(state, &mut page),
@@ -195,10 +198,7 @@ fn failed(page: &mut Page, file: &str, why: &str) {
 fn main(state: &State, page: &mut Page) {
     if let Some(report) = &state.report {
         match report.has_launched() {
-            true => {
-                changes(state, page);
-                wrong(report, page);
-            }
+            true => wrong(report, page),
             false => {
                 page.blank();
                 page.text(
@@ -324,7 +324,7 @@ fn tiles(state: &State, page: &mut Page) {
         };
         page.text(tone, &format!("{}: {words}", launch.name));
     }
-    if report.launches.iter().all(|launch| launch.right.is_none()) {
+    if !report.has_launched() {
         // Nothing was launched: the complaints, such as the compiler's messages, are all there is to show.
         complaints(report, page);
     }
@@ -334,15 +334,27 @@ fn tiles(state: &State, page: &mut Page) {
 }
 
 fn profile(state: &State, page: &mut Page) {
+    let Some(report) = &state.report else {
+        return;
+    };
+    if !report.has_launched() {
+        complaints(report, page);
+        return;
+    }
     page.blank();
-    let profile = state.report.as_ref().and_then(|one| one.profile.as_deref());
-    match profile {
-        Some(text) => page.listing(text),
-        None => page.text(
-            Tone::Plain,
-            "no line at fault has counters; `cargo run -p rung05_swizzle -- profile --kernel FILE.cu` shows every line of a \
-             matrix product",
-        ),
+    match (&report.profile, &state.command) {
+        (Some(text), _) => page.listing(text),
+        (None, _) if report.launches.is_empty() => {
+            page.text(Tone::Plain, "nothing is launched in this assignment");
+        }
+        (None, None) => page.text(Tone::Plain, "no line at fault has counters"),
+        (None, Some(command)) => {
+            page.text(
+                Tone::Plain,
+                "no line at fault has counters; to look at the whole kernel:",
+            );
+            page.text(Tone::Plain, &format!("  {command}"));
+        }
     }
 }
 
@@ -466,6 +478,47 @@ mod tests {
         for (width, height) in [(0, 0), (1, 1), (3, 2)] {
             window(&state, width, height);
         }
+    }
+
+    #[test]
+    fn what_changed_is_in_every_view() {
+        let first = || reported(Stage::Public, [false, true, true], false);
+        let then = || reported(Stage::Public, [true; 3], false);
+        for keys in ["", "a", "p", "?"] {
+            let mut state = with(vec![first()], keys);
+            state.update(Event::FileChanged);
+            state.update(Event::Reported(2, Box::new(then())));
+            let shown = text(&lines(&state, 80));
+            assert!(shown.contains("newly right: C at 64x32x32\n"), "{shown}");
+            state.update(Event::FileChanged);
+            state.update(Event::Reported(3, Box::new(not_compiled(then()))));
+            let shown = text(&lines(&state, 80));
+            let says_why = shown.contains("k.cu(7): error");
+            assert!(says_why || keys == "?", "{keys}: {shown}");
+        }
+    }
+
+    #[test]
+    fn without_a_profile_the_command_of_the_assignment_is_named() {
+        let mut report = reported(Stage::All, [true; 3], true);
+        report.profile = None;
+        let mut state = with(vec![report], "p");
+        let shown = text(&lines(&state, 80));
+        assert!(
+            shown.ends_with("\nno line at fault has counters\n"),
+            "{shown}"
+        );
+        state.command = Some("cargo run -p rung09_tma -- sanitize --kernel my.cu".into());
+        let shown = text(&lines(&state, 80));
+        assert!(
+            shown.ends_with(":\n  cargo run -p rung09_tma -- sanitize --kernel my.cu\n"),
+            "{shown}"
+        );
+        let mut answers = reported(Stage::All, [true; 3], true);
+        (answers.launches, answers.profile) = (Vec::new(), None);
+        let shown = text(&lines(&with(vec![answers], "p"), 80));
+        let nothing = "\nnothing is launched in this assignment\n";
+        assert!(shown.ends_with(nothing), "{shown}");
     }
 
     /// A kernel's output, name or source lines must not control the terminal.

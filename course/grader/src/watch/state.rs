@@ -135,6 +135,8 @@ pub struct State {
     /// The current view.
     pub file: String,
     pub hints: Option<Hints>,
+    /// The command of the assignment that shows the whole kernel, if it has one.
+    pub command: Option<String>,
     /// How many hints are shown.
     pub hints_shown: usize,
     pub view: View,
@@ -157,6 +159,7 @@ impl State {
         let state = Self {
             file,
             hints,
+            command: None,
             hints_shown: 0,
             view: View::Main,
             scrolled: 0,
@@ -381,6 +384,35 @@ pub mod tests {
         let hidden = "C at a hidden size with tile 2 (32x32x32)";
         assert_eq!(changes.right, [hidden, "mechanism"]);
         assert_eq!(changes.wrong, ["C at 70x40x100"]);
+    }
+
+    #[test]
+    fn hidden_launches_of_one_name_are_right_together() {
+        let report = |right: [Option<bool>; 3]| {
+            let mut report = reported(Stage::All, [true; 3], true);
+            let hidden = report.launches.pop().expect("a hidden launch");
+            let others = right.map(|right| Launch {
+                right,
+                ..hidden.clone()
+            });
+            report.launches.extend(others);
+            report
+        };
+        let mut state = begun();
+        let mut changes = |run, right| {
+            state.update(found(run, report(right)));
+            let changes = state.changes.clone().unwrap_or_default();
+            state.update(Event::FileChanged);
+            (changes.right, changes.wrong)
+        };
+        let hidden = || vec!["C at a hidden size with tile 2 (32x32x32)".to_owned()];
+        let (none, [yes, no]) = (Vec::new, [Some(true), Some(false)]);
+        assert_eq!(changes(1, [yes, no, None]), (none(), none()));
+        assert_eq!(changes(2, [yes, no, None]), (none(), none()), "the same");
+        assert_eq!(changes(3, [yes, None, None]), (none(), none()), "not known");
+        assert_eq!(changes(4, [yes, yes, yes]), (hidden(), none()));
+        assert_eq!(changes(5, [yes, yes, None]), (none(), none()), "not known");
+        assert_eq!(changes(6, [yes, yes, no]), (none(), hidden()));
     }
 
     /// The same report of a kernel that does not compile.

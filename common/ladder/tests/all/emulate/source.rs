@@ -172,6 +172,32 @@ fn printed_text_and_assertions() {
     );
 }
 
+/// What a kernel prints and its comments are shown, whatever they contain; JSON has them exactly.
+#[test]
+fn a_kernel_does_not_control_the_terminal() {
+    if !nvrtc() {
+        return;
+    }
+    let folder = Folder::new();
+    let source = "#include <cstdio>\n__global__ void k(int *x) {\n    printf(\"a\\033[2J\\007\\342\\200\\256b\\n\");\n\
+        \x20   *x = 1;  // \u{1b}[2J\u{7}\u{202e}\n}\n";
+    let file = folder.write("k.cu", source);
+    let words = [&*file, "--grid", "1", "--block", "1", "--arg", "i32[1]"];
+    for flag in ["--profile", "--sanitize"] {
+        let (code, text) = said(&[&words[..], &[flag]].concat(), true);
+        assert_eq!(code, 0, "{text}");
+        assert!(text.contains("a\u{fffd}[2J\u{fffd}\u{fffd}b\n"), "{text:?}");
+        let comment = "// \u{fffd}[2J\u{fffd}\u{fffd}\n";
+        assert_eq!(text.contains(comment), flag == "--profile", "{text:?}");
+        assert!(!text.contains(['\u{1b}', '\u{7}', '\u{202e}']), "{text:?}");
+    }
+    let printed = &json(&words, true)["printed"][0]["text"];
+    assert_eq!(printed, "a\u{1b}[2J\u{7}\u{202e}b\n");
+    let with_cr = folder.write("cr.cu", &source.replace('\n', "\r"));
+    let (code, text) = said(&[&[&*with_cr], &words[1..]].concat(), true);
+    assert!(code == 2 && text.contains("save it with LF"), "{text}");
+}
+
 #[test]
 fn a_profile_shows_the_source() {
     if !nvrtc() {

@@ -9,7 +9,8 @@ use wait_timeout::ChildExt;
 
 use crate::grade::results::Results;
 use crate::grade::{Process, Request};
-use crate::submission::{self, harmless};
+use crate::submission;
+use harness::terminal::harmless;
 
 /// Every launch has its own limits, so no honest submission takes this long.
 const LONGEST: Duration = Duration::from_secs(120);
