@@ -48,7 +48,8 @@ pub fn copies_ahead<'a>(measure: &Measure, all: &LaunchResults<'a>, judged: &mut
         }
         let products = products(one);
         let of_all: u64 = products.values().sum();
-        let of_a_tile = match is_many {
+        // A launch that is graded alone runs as a whole.
+        let of_a_tile = match is_many && all.planned.len() > 1 {
             true => of_a_step(all, launch).map(|of| of * steps as f64),
             false => Some(of_all as f64 / tiles as f64),
         };

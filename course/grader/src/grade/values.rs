@@ -31,11 +31,14 @@ pub fn judge<'a>(all: &LaunchResults<'a>, faults: &Judged<'a>) -> (Vec<Line>, Ju
         }
         let done = all.done.iter().filter(|(launch, _)| is_it(launch));
         let (right, wrong): (Vec<_>, Vec<_>) = done.partition(|(_, one)| one.verification.ok());
-        let mut why = vec![format!(
-            "{} is right at {} of {wanted} sizes",
-            all.rubric.task.output(),
-            right.len()
-        )];
+        let output = all.rubric.task.output();
+        // How many hidden sizes are right would say where it is wrong.
+        let is_known = !(right.is_empty() && wrong.is_empty());
+        let mut why = vec![match public || right.len() == wanted {
+            true => format!("{output} is right at {} of {wanted} sizes", right.len()),
+            false if is_known => format!("{output} is wrong at one or more of the {wanted} sizes"),
+            false => format!("none of the {wanted} sizes was launched to its end"),
+        }];
         if let Some((launch, error)) = &all.stopped
             && is_it(launch)
         {
