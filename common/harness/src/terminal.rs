@@ -122,7 +122,9 @@ mod tests {
         let mut out = Styled(Vec::new());
         let ours = "\x1b[1m\x1b[31mbad\x1b[0m\ta\r\nb\x1b[36m\x1b[39m";
         let others = "\x1b[2J\x1b]0;title\x07\x1b[8m\r\u{8}\u{9b}1m\u{202e}\x1b";
-        write!(out, "{}{}[2m{others}", ours, '\x1b').expect("a vector");
+        // A style in two pieces.
+        let escape = '\x1b';
+        write!(out, "{ours}{escape}[2m{others}").expect("a vector");
         let shown = String::from_utf8(out.0).expect("UTF-8");
         let bad = "\u{fffd}";
         let others = format!("{bad}[2J{bad}]0;title{bad}{bad}[8m{bad}{bad}{bad}1m{bad}{bad}");

@@ -193,7 +193,7 @@ fn a_kernel_does_not_control_the_terminal() {
     }
     let printed = &json(&words, true)["printed"][0]["text"];
     assert_eq!(printed, "a\u{1b}[2J\u{7}\u{202e}b\n");
-    let with_cr = folder.write("cr.cu", &source.replace('\n', "\r"));
+    let with_cr = folder.write("cr.cu", source.replace('\n', "\r"));
     let (code, text) = said(&[&[&*with_cr], &words[1..]].concat(), true);
     assert!(code == 2 && text.contains("save it with LF"), "{text}");
 }
