@@ -146,7 +146,7 @@ mod tests {
         );
         assert_eq!(styled(&text), text);
         let error = clap::Command::new("x").arg(clap::arg!(--size <N>));
-        let error = error.try_get_matches_from(["x", "--sise"]);
+        let error = error.try_get_matches_from(["x", "--sizes"]);
         let error = error.expect_err("no such flag").render().ansi().to_string();
         assert!(error.contains('\x1b'), "{error}");
         assert_eq!(styled(&error), error);
