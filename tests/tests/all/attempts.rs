@@ -75,7 +75,7 @@ fn every_patched_kernel_multiplies() {
             true => &SIZES[..],
             false => &SIZES[number % SIZES.len()..][..1],
         };
-        for size in sizes {
+        for &size in sizes {
             let rung = root().join("rungs").join(&attempt.rung);
             // `launch` does not predict the time, for which ptxas would have to compile it.
             let output = run(&rung, &["launch", "--size", size, "--kernel", path]);
