@@ -4,7 +4,7 @@
 # BIN holds the release programs (`cargo build --release --bins`) and, if wanted, broken/ as written by
 # `cargo run -p ladder-tests --example broken_kernels -- BIN/broken`, and attempts/ by `--example attempts -- BIN/attempts`.
 # OUT takes what is recorded. No cargo is needed.
-# Counters by ncu are `ladder calibrate --record`. SIZES names other sizes for speed, PARTS some of: speed tiles ceilings clocks bits wrong
+# Counters by ncu are `ladder calibrate --record`. BESIDE names a library for the part bf16 (book/labs/README.md). SIZES names other sizes for speed, PARTS some of: speed tiles ceilings clocks bits wrong
 # labs assignments attempts bf16 joules experiments faults.
 set -uo pipefail
 [ $# = 2 ] || { echo "usage: results/record.sh BIN OUT" >&2; exit 2; }
@@ -103,7 +103,7 @@ fi
 
 if has bf16; then
     echo "== bf16: rung 17's kernel for bf16 with both operands K-major, beside cuBLAS"
-    "$bin/labs" bf16_tn time --json > "$folder/bf16_tn.json" || failed=1
+    "$bin/labs" bf16_tn time ${BESIDE:+--beside "$BESIDE"} --json > "$folder/bf16_tn.json" || failed=1
 fi
 
 if has joules; then

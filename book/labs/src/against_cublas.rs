@@ -1,8 +1,9 @@
 //! The speed of a kernel for C = A B^T in bf16 compared with cuBLAS, in both regimes: under sustained load, and with
 //! idle time between the samples. The measurement is that of the harness's bench; only the operands differ.
+use std::path::Path;
 use std::rc::Rc;
 
-use gpu::{Contestant, Context, Cublas, CublasLt, Elements, Samples, Timing, alternate};
+use gpu::{Contestant, Context, Cublas, CublasLt, Elements, OtherGemm, Samples, Timing, alternate};
 use half::bf16;
 use harness::table::{plural, table};
 use harness::{
@@ -36,6 +37,9 @@ struct Summary {
     tflops: Option<f64>,
     percent_of_cublas: Option<f64>,
     percent_of_cublaslt: Option<f64>,
+    /// The library of `--beside`; null if there is none, or if it does not multiply this size.
+    other: Option<String>,
+    percent_of_other: Option<f64>,
     /// The kernel's SM clock, counted by the SMs.
     sm_mhz: Option<f64>,
 }
@@ -53,6 +57,8 @@ struct SizeTiming {
     buffer_sets: usize,
     /// Number of cuBLASLt's algorithms that were tried.
     algorithms: usize,
+    /// The library of `--beside`, if it multiplies this size.
+    other: Option<String>,
     sustained: Regime,
     cool: Regime,
 }
@@ -62,15 +68,21 @@ pub fn run(arguments: &Arguments, gpu: Context) -> Result<String> {
     let kernels = kernels(&arguments.only)?;
     let sizes = sizes(&arguments.sizes)?;
     let mut device = Device::Gpu(gpu);
-    let cublas = Cublas::new(context(&device)?)?;
+    let opponents = Opponents::new(context(&device)?, arguments.beside.as_deref())?;
     let mut timed = Vec::new();
     for size in sizes {
-        timed.push(time_size(size, &kernels, arguments, &mut device, &cublas)?);
+        timed.push(time_size(
+            size,
+            &kernels,
+            arguments,
+            &mut device,
+            &opponents,
+        )?);
     }
     let source = source_of(&LAB, kernels[0], arguments)?;
     let mut provenance = Provenance::of(source.file.clone(), source.origin.to_string());
     let info = context(&device)?.info();
-    provenance.gpu = Some(OnGpu::new(info, Some(cublas.version())));
+    provenance.gpu = Some(OnGpu::new(info, Some(opponents.cublas.version())));
     let timed = Timed {
         lab: LAB.name,
         summary: timed.iter().flat_map(SizeTiming::summary).collect(),
@@ -109,6 +121,28 @@ fn sizes(asked: &[Size]) -> Result<Vec<Size>> {
         [] => SIZES.to_vec(),
         asked => asked.to_vec(),
     })
+}
+
+/// What the kernel is compared with, besides cuBLASLt's algorithms, which differ from size to size.
+struct Opponents {
+    cublas: Cublas,
+    other: Option<(String, OtherGemm)>,
+}
+
+impl Opponents {
+    fn new(gpu: &Context, beside: Option<&Path>) -> Result<Self> {
+        let open = |file: &Path| Ok::<_, Error>((library_name(file), OtherGemm::open(gpu, file)?));
+        Ok(Self {
+            cublas: Cublas::new(gpu)?,
+            other: beside.map(open).transpose()?,
+        })
+    }
+}
+
+/// `fast_cu` for `some/libfast_cu.so`.
+fn library_name(file: &Path) -> String {
+    let stem = file.file_stem().unwrap_or_default().to_string_lossy();
+    stem.strip_prefix("lib").unwrap_or(&stem).to_owned()
 }
 
 fn context(device: &Device) -> Result<&Context> {
@@ -185,7 +219,7 @@ fn time_size(
     kernels: &[&'static KernelFile<'static>],
     arguments: &Arguments,
     device: &mut Device,
-    cublas: &Cublas,
+    Opponents { cublas, other }: &Opponents,
 ) -> Result<SizeTiming> {
     let operands = Operands::new(size);
     let [a, b] = operands.bytes();
@@ -208,7 +242,7 @@ fn time_size(
 
     // Is C correct, for each tile and for cuBLAS, which must compute the same product?
     let first = on_gpu[0];
-    let c_of = |enqueue: &dyn Fn() -> std::result::Result<(), gpu::GpuError>| {
+    let c_of = |enqueue: &mut dyn FnMut() -> std::result::Result<(), gpu::GpuError>| {
         gpu.fill(first[2], 0xff)?;
         enqueue()?;
         gpu.read(first[2])
@@ -221,11 +255,19 @@ fn time_size(
             false => Err(wrong(size, name, verdict.wrong, verdict.checked)),
         }
     };
-    let theirs = c_of(&|| cublas.gemm_tn(Elements::Bf16, first, shape))?;
+    let theirs = c_of(&mut || cublas.gemm_tn(Elements::Bf16, first, shape))?;
     let mut checked = check(CUBLAS_BF16_TN, &theirs)?;
+    let mut multiplies = false;
+    if let Some((name, library)) = other {
+        let c = c_of(&mut || library.run(first, shape).map(|can| multiplies = can))?;
+        if multiplies {
+            check(name, &c)?;
+        }
+    }
+    let other = other.as_ref().filter(|_| multiplies);
     for tile in &tiles {
         let contestant = tile.contestant(tile.name, gpu)?;
-        let ours = c_of(&|| (contestant.enqueue)(0))?;
+        let ours = c_of(&mut || (contestant.enqueue)(0))?;
         checked = check(tile.name, &ours)?;
         let others = differing(&ours, &theirs, size.k);
         if others > 0 {
@@ -259,6 +301,11 @@ fn time_size(
         let run = move |set: usize| lt.run(which, sets[set]);
         contestants.push(contestant(&lt_name(CUBLAS_LT_BF16_TN, which), run));
     }
+    if let Some((name, library)) = other {
+        let sets = &on_gpu;
+        let run = move |set: usize| library.run(sets[set], shape).map(|_| ());
+        contestants.push(contestant(name, run));
+    }
     let sustained = measure_sustained(gpu, &contestants, size, buffer_sets, Effort::Bench)?;
     let cool = measure_cool(gpu, &contestants, &sustained, size)?;
     let sustained = sustained.regime;
@@ -270,6 +317,7 @@ fn time_size(
         checked_against_cublas: theirs.len() / 2,
         buffer_sets,
         algorithms: lt.timed(),
+        other: other.map(|(name, _)| name.clone()),
         sustained,
         cool,
     })
@@ -321,6 +369,8 @@ impl SizeTiming {
                 tflops: kernel.map(|kernel| kernel.tflops),
                 percent_of_cublas: of(CUBLAS_BF16_TN),
                 percent_of_cublaslt: of(CUBLAS_LT_BF16_TN),
+                percent_of_other: self.other.as_deref().and_then(of),
+                other: self.other.clone(),
                 sm_mhz: kernel.and_then(|kernel| kernel.sm_mhz),
             }
         })
@@ -424,6 +474,13 @@ mod tests {
     }
 
     #[test]
+    fn a_library_is_called_as_its_file() {
+        let names =
+            ["some/libfast_cu.so", "mine.so", "lib"].map(|file| library_name(file.as_ref()));
+        assert_eq!(names, ["fast_cu", "mine", ""]);
+    }
+
+    #[test]
     fn one_rounding_apart_is_the_same_and_a_nan_is_not() {
         let bytes = |values: [f32; 3]| values.map(|x| bf16::from_f32(x).to_le_bytes()).concat();
         let ours = bytes([100.0, 0.0, -3.0]);
@@ -474,6 +531,7 @@ mod tests {
             checked_against_cublas: 1 << 20,
             buffer_sets: 2,
             algorithms: 8,
+            other: None,
             sustained: regime(0.0, 1500.0),
             cool: regime(24.0, 1980.0),
         }];

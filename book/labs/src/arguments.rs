@@ -26,6 +26,9 @@ pub struct Arguments {
     /// The sizes that `bf16_tn time` times [default: 512 to 16384 by powers of two]
     #[arg(long, value_name = "N|MxNxK,...", value_delimiter = ',')]
     pub sizes: Vec<Size>,
+    /// A shared library whose GEMM `bf16_tn time` times as well; book/labs/README.md says what it exports
+    #[arg(long, value_name = "LIBRARY.so")]
+    pub beside: Option<PathBuf>,
     /// Where to run: auto, emulator, gpu or gpu:N
     #[arg(long, value_name = "DEVICE", default_value = "auto")]
     pub device: Wanted,

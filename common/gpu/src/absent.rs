@@ -45,6 +45,8 @@ pub enum Nvrtc {}
 pub enum Cublas {}
 /// cuBLASLt, with the fastest of its algorithms.
 pub enum CublasLt {}
+/// A GEMM of others.
+pub enum OtherGemm {}
 
 /// `fn name(&self, …) -> …` of a type without values.
 macro_rules! never {
@@ -102,6 +104,9 @@ never!(Cublas {
     version() -> String;
     gemm(elements: Elements, buffers: [&Buffer; 3], shape: [usize; 3]) -> Result<(), GpuError>;
     gemm_tn(elements: Elements, buffers: [&Buffer; 3], shape: [usize; 3]) -> Result<(), GpuError>;
+});
+never!(OtherGemm {
+    run(buffers: [&Buffer; 3], shape: [usize; 3]) -> Result<bool, GpuError>;
 });
 never!(CublasLt {
     timed() -> usize;
@@ -193,6 +198,16 @@ impl Cublas {
     /// # Errors
     /// Never: there is no GPU to call it with.
     pub fn new(gpu: &Context) -> Result<Self, GpuError> {
+        match *gpu {}
+    }
+}
+
+impl OtherGemm {
+    /// Opens a library.
+    ///
+    /// # Errors
+    /// Never: there is no GPU to call it with.
+    pub fn open(gpu: &Context, _file: &Path) -> Result<Self, GpuError> {
         match *gpu {}
     }
 }

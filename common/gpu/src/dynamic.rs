@@ -3,10 +3,10 @@ use crate::GpuError;
 use libloading::Library;
 use std::ffi::OsStr;
 
-/// Opens a CUDA library and keeps it for the life of the process, as NVIDIA's libraries expect.
+/// Opens a library and keeps it for the life of the process, as NVIDIA's libraries expect.
 pub(crate) fn open(name: impl AsRef<OsStr>) -> Result<&'static Library, libloading::Error> {
     // SAFETY: loading runs the library's initializers. It is one of NVIDIA's, whose initializers have no preconditions,
-    // and it comes from where the user keeps CUDA.
+    // and it comes from where the user keeps CUDA; or the user names it in order to run it.
     let library = unsafe { Library::new(name.as_ref()) }?;
     Ok(Box::leak(Box::new(library)))
 }

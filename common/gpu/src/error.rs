@@ -198,6 +198,17 @@ pub enum GpuError {
         /// cuBLAS's message.
         message: String,
     },
+    /// A library of others cannot be used.
+    #[error(
+        "{file}: {reason}; it must be a shared library for this machine that exports `gemm_bf16_tn` \
+         (book/labs/README.md, \"Beside a library\")"
+    )]
+    OtherGemm {
+        /// The library.
+        file: String,
+        /// The system's message.
+        reason: String,
+    },
 }
 
 /// How to get the compiler, which NVIDIA does not make for macOS.

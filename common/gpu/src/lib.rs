@@ -11,6 +11,7 @@
 //! | `memory`, `tensor` | bytes on the device; the map by which TMA reads them |
 //! | `module`, `launch`, `params` | PTX in, kernels and variables out; a launch, with arguments checked against the PTX |
 //! | `cublas`, `cublaslt` | the baselines |
+//! | `other_gemm` | a GEMM from a library of others |
 //! | `timing`, `graph` | which kernel is faster: events, graphs, interleaved samples |
 //! | `kernel_names` | the names of a library's kernels |
 //! | `clock` | the SM clock during a measurement, counted by the SMs |
@@ -57,6 +58,8 @@ mod module;
 #[cfg(not(target_family = "wasm"))]
 mod nvrtc;
 #[cfg(not(target_family = "wasm"))]
+mod other_gemm;
+#[cfg(not(target_family = "wasm"))]
 mod params;
 #[cfg(not(target_family = "wasm"))]
 mod primary;
@@ -86,6 +89,8 @@ pub use memory::Buffer;
 pub use module::{Function, Module};
 #[cfg(not(target_family = "wasm"))]
 pub use nvrtc::Nvrtc;
+#[cfg(not(target_family = "wasm"))]
+pub use other_gemm::OtherGemm;
 pub use plain::{
     Compiled, Contestant, DeviceInfo, Element, Elements, Fill, KernelArg, LaunchConfig, Range,
     Samples, Swizzle, Telemetry, TensorMap, Timing, TranslationUnit,
