@@ -52,6 +52,16 @@ pub fn markdown(record: &Record, plots: &[(&str, String)]) -> String {
             text += &format!("\n## What cuBLAS and cuBLASLt launch\n\n{kernels}");
         }
     }
+    if let Some(last) = record.last_rung() {
+        let clocks = clocks(record, last);
+        if !clocks.is_empty() {
+            text += &format!(
+                "\n## Clocks and power\n\nThe speed of {last} relative to the better of cuBLAS and cuBLASLt, as a product: it needs fewer or more clocks,\n\
+                 and runs at a higher or lower frequency. In the sustained regime all contestants share a frequency. In the cool regime each\n\
+                 has the one that its own power leaves within a sample, so the second factor is below 100% if it draws more in each clock.\n\n{clocks}"
+            );
+        }
+    }
     text += &format!(
         "\n## Every timing\n\n{}",
         table(record, Regime::Sustained, |_, _| true)
@@ -103,6 +113,47 @@ pub fn table(record: &Record, regime: Regime, wanted: impl Fn(&str, &Run) -> boo
         rows.push(row);
     }
     markdown_table(&rows)
+}
+
+/// The speed of a rung relative to the better library as clocks times frequency, in both regimes; empty if the record does not have the
+/// contestants' clocks.
+fn clocks(record: &Record, rung: &str) -> String {
+    let mut rows = vec![head([
+        "size",
+        "of the better",
+        "by clocks",
+        "by frequency",
+        "cool",
+        "cool by clocks",
+        "cool by frequency",
+        "cool MHz",
+        "the better's MHz",
+    ])];
+    for (label, run) in record.runs() {
+        if Record::name_of(label) != rung {
+            continue;
+        }
+        let of = |regime| {
+            let these = run.figures(regime)?;
+            Some((these.of_better()?, these.clocks()?))
+        };
+        let (Some(sustained), Some(cool)) = (of(Regime::Sustained), of(Regime::Cool)) else {
+            continue;
+        };
+        let factors = |(speed, [own, other]): (f64, [f64; 2])| {
+            let frequency = own / other;
+            [speed, speed / frequency, frequency].map(percent)
+        };
+        let mut row = vec![run.size.to_string()];
+        row.extend(factors(sustained));
+        row.extend(factors(cool));
+        row.extend(cool.1.map(|mhz| format!("{mhz:.0}")));
+        rows.push(row);
+    }
+    match rows.len() {
+        1 => String::new(),
+        _ => markdown_table(&rows),
+    }
 }
 
 /// The libraries' kernels at each size of a rung, in the sustained regime; empty if the record has no names.

@@ -337,6 +337,30 @@ mod tests {
         let of = |regime| rows.lines().filter(|row| row.contains(regime)).count();
         assert_eq!([of(",sustained,"), of(",cool,")], [2, 2], "{rows}");
 
+        // At half of cuBLAS's speed, and at 0.8 of its frequency: 1.6 times as many clocks.
+        let mut counted = with_cool();
+        for (regime, mhz) in [
+            ("/time", [1500.0, 1500.0]),
+            ("/time/cool", [1600.0, 2000.0]),
+        ] {
+            for (place, mhz) in mhz.iter().enumerate() {
+                let at = format!("{regime}/contestants/{place}");
+                counted.pointer_mut(&at).expect("a contestant")["sm_mhz"] = (*mhz).into();
+            }
+        }
+        let record = Record::new(vec![bench("16_stream_k", vec![counted])]);
+        let text = markdown::markdown(&record.expect("a record"), &[]);
+        let row = text.split_once("## Clocks and power").expect("a table").1;
+        let row = row
+            .lines()
+            .find(|line| line.starts_with("| 4096"))
+            .expect("a row");
+        let cells: Vec<&str> = row.split('|').map(str::trim).skip(2).collect();
+        assert_eq!(
+            cells[..6],
+            ["50.0%", "50.0%", "100.0%", "50.0%", "62.5%", "80.0%"]
+        );
+
         let mut without = with_cool();
         without["time"]["cool"]["contestants"][0]["samples_ms"] = serde_json::json!([]);
         let refused = Record::new(vec![bench("16_stream_k", vec![without])]);

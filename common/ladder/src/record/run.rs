@@ -72,11 +72,21 @@ pub struct Figures<'a> {
 }
 
 impl Figures<'_> {
-    /// The kernel's speed as a fraction of the faster of cuBLAS and cuBLASLt.
-    pub fn of_better(&self) -> Option<f64> {
+    /// The faster of cuBLAS and cuBLASLt.
+    pub fn better(&self) -> Option<&Contest> {
         let named = |name| self.contestants.iter().find(move |one| one.name == name);
-        let speeds = [CUBLAS, CUBLAS_LT].map(|name| named(name).map(|one| one.kernel_speed));
-        speeds.into_iter().flatten().min_by(f64::total_cmp)
+        let both = [CUBLAS, CUBLAS_LT].into_iter().filter_map(named);
+        both.min_by(|a, b| a.kernel_speed.total_cmp(&b.kernel_speed))
+    }
+
+    /// The kernel's speed as a fraction of that of the faster of cuBLAS and cuBLASLt.
+    pub fn of_better(&self) -> Option<f64> {
+        self.better().map(|one| one.kernel_speed)
+    }
+
+    /// The kernel's clock and that of the faster of cuBLAS and cuBLASLt in MHz, if the SMs counted both.
+    pub fn clocks(&self) -> Option<[f64; 2]> {
+        Some([self.contestants.first()?.sm_mhz?, self.better()?.sm_mhz?])
     }
 
     /// The SMs' clock while the kernel ran, in MHz, as the SMs counted it. Older records have only the sensor's, which
