@@ -402,11 +402,15 @@ fn ptx_is_the_same_with_and_without_the_lock() {
     };
     let open = Nvrtc::find().expect("the lock has one");
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let is_whole = std::env::var_os("GEMM_WHOLE_SUITE").is_some();
     let mut compared = 0;
     for folder in ["rungs", "course/assignments", "book/labs"] {
         for folder in fs::read_dir(root.join(folder)).expect("a folder").flatten() {
             for folder in [folder.path(), folder.path().join("solution")] {
-                let kernels = KernelOnDisk::in_folder(&folder).unwrap_or_default();
+                let mut kernels = KernelOnDisk::in_folder(&folder).unwrap_or_default();
+                if !is_whole {
+                    kernels.truncate(1); // one tile of each folder
+                }
                 for kernel in kernels {
                     let kernel = kernel.kernel();
                     let tile = kernel.configuration.split_once('x');
