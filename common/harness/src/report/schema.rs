@@ -83,8 +83,11 @@ fn escaped(json: &str) -> String {
     let mut out = String::with_capacity(json.len());
     for c in json.chars() {
         match steers(c) {
-            // All of them have 16 bits.
-            true => out += &format!("\\u{:04x}", u32::from(c)),
+            true => {
+                for unit in c.encode_utf16(&mut [0; 2]) {
+                    out += &format!("\\u{unit:04x}");
+                }
+            }
             false => out.push(c),
         }
     }
