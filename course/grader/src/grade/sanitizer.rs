@@ -4,7 +4,7 @@ use emulator::{
 };
 use harness::{Launched, lines};
 
-use super::advice::{KindOf, OVERWRITES, TOO_EARLY, advice};
+use super::advice::{IN_A_RING, KindOf, OVERWRITES, TOO_EARLY, advice};
 use super::judge::Judged;
 use super::launches::LaunchResults;
 use super::plan::PlannedLaunch;
@@ -90,9 +90,13 @@ pub fn judge<'a>(all: &LaunchResults<'a>) -> Judged<'a> {
             () if overwrites => OVERWRITES,
             () => advice(finding, &kind_of),
         };
+        let ring = match mistake {
+            "cp-async-wait" if groups::stay_in_flight(trial.instructions()) => IN_A_RING,
+            _ => "",
+        };
         Complaint {
             line: line_of(all, launch, &finding.location),
-            ..Complaint::new(what, hint, mistake)
+            ..Complaint::new(what, &format!("{ring}{hint}"), mistake)
         }
     };
     let shown = findings.iter().copied().take(SHOWN);
@@ -114,9 +118,33 @@ pub fn judge<'a>(all: &LaunchResults<'a>) -> Judged<'a> {
         };
         matches!(what, Barrier | Wait | Fence) && !is_executed(note)
     });
-    shown.extend(notes.take(1).map(complaint));
+    if let Some(note) = notes.into_iter().next() {
+        // Where it would order the accesses of a race, it is the cause.
+        let is_cause = findings.iter().any(|finding| would_order(note, finding));
+        let at = if is_cause { 0 } else { shown.len() };
+        shown.insert(at, complaint(note));
+    }
     judged.complaints = shown;
     judged
+}
+
+/// Whether a barrier, a wait or a fence is between the two accesses of a race, in the order in which they came. Of a loop, the text does not
+/// tell where it begins: what comes from a later line to an earlier one has passed its end.
+fn would_order(note: &Finding, finding: &Finding) -> bool {
+    let (FindingKind::Race(conflict) | FindingKind::MissingProxyFence(conflict)) = &finding.kind
+    else {
+        return false;
+    };
+    let both = [&conflict.other, &finding.location].map(|at| at.instruction);
+    let [first, second] = match conflict.is_later {
+        true => both,
+        false => [both[1], both[0]],
+    };
+    let at = note.location.instruction;
+    match first < second {
+        true => (first..second).contains(&at),
+        false => at >= first || at <= second,
+    }
 }
 
 /// A launch that would be wrong if it were repeated, although its variables are as before: what happens, and a hint.
