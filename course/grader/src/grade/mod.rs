@@ -13,6 +13,8 @@
 //! | `fragment` | which register holds another element than it should? |
 //! | `misplaced` | which elements of C are swapped, which products are missing? |
 //! | `probe` | which elements are multiplied with each other? |
+//! | `one_place` | which elements are stored to one place of shared memory? |
+//! | `epilogue` | are the sums right, and what becomes of them wrong? |
 //! | `pattern` | which elements of C are wrong? |
 //! | `mechanism` | is it right for the right reason? |
 //! | `turns` | do lanes that would conflict take turns? |
@@ -53,6 +55,7 @@ mod dead;
 mod diagnose;
 mod diagnosis;
 mod element;
+mod epilogue;
 mod feeds;
 mod fragment;
 mod gap;
@@ -64,6 +67,7 @@ mod mbarriers;
 mod mechanism;
 mod merged_loads;
 mod misplaced;
+mod one_place;
 mod overrun;
 mod own_slots;
 mod pattern;
