@@ -38,6 +38,7 @@
 //! | `gap` | which lanes' accesses are not contiguous? |
 //! | `profile` | which memory traffic do the lines around the mistake cause? |
 //! | `see` | where can the mistake be watched? |
+//! | `reasons` | why is a prediction's answer right? |
 //! | `predict` | were the student's predictions right? |
 //! | `diagnose` | has the student found the bug of a broken kernel? |
 //! | `answers` | were the answers to an exam right? |
@@ -78,6 +79,7 @@ mod probe;
 mod profile;
 mod quote;
 mod rates;
+pub(crate) mod reasons;
 pub(crate) mod results;
 pub(crate) mod rubric;
 mod sanitizer;

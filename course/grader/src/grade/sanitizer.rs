@@ -120,7 +120,9 @@ pub fn judge<'a>(all: &LaunchResults<'a>) -> Judged<'a> {
     });
     if let Some(note) = notes.into_iter().next() {
         // Where it would order the accesses of a race, it is the cause.
-        let is_cause = findings.iter().any(|finding| would_order(note, finding));
+        let is_cause = findings
+            .iter()
+            .any(|finding| would_order(note, finding, has_early));
         let at = if is_cause { 0 } else { shown.len() };
         shown.insert(at, complaint(note));
     }
@@ -128,18 +130,21 @@ pub fn judge<'a>(all: &LaunchResults<'a>) -> Judged<'a> {
     judged
 }
 
-/// Whether a barrier, a wait or a fence is between the two accesses of a race, in the order in which they came. Of a loop, the text does not
-/// tell where it begins: what comes from a later line to an earlier one has passed its end.
-fn would_order(note: &Finding, finding: &Finding) -> bool {
+/// Whether a barrier, a wait or a fence is between the two accesses of a race: in the order in which they came, or, if bytes were read too
+/// early, in that of the text. Of a loop, the text does not tell where it begins: what comes from a later line to an earlier one has passed
+/// its end.
+fn would_order(note: &Finding, finding: &Finding, has_early: bool) -> bool {
     let (FindingKind::Race(conflict) | FindingKind::MissingProxyFence(conflict)) = &finding.kind
     else {
         return false;
     };
-    let both = [&conflict.other, &finding.location].map(|at| at.instruction);
-    let [first, second] = match conflict.is_later {
-        true => both,
-        false => [both[1], both[0]],
-    };
+    let [mut first, mut second] = [&conflict.other, &finding.location].map(|at| at.instruction);
+    if !conflict.is_later {
+        std::mem::swap(&mut first, &mut second);
+    }
+    if has_early && first > second {
+        std::mem::swap(&mut first, &mut second);
+    }
     let at = note.location.instruction;
     match first < second {
         true => (first..second).contains(&at),
