@@ -14,33 +14,37 @@ const ANOTHER_K: &str = "which k do the two addresses name at this moment, and d
 /// The hint if it belongs to the neighboring one.
 const EXCHANGED: &str = "which half of a 32-bit word holds the element that comes first in memory, and do the code that stores the two and the code that loads them agree? If a shuffle brings the element: from which lane?";
 
-/// The hint if it is a factor where it belongs, too.
-const TWICE: &str = "are these two stored to one place of shared memory, so that only one of them stays, or is one place read for both?";
+/// The hint if the neighboring one is a factor where it belongs, too.
+const TWICE: &str = "are these two stored to one place, so that only one of them stays, or is one of them read for both?";
 
-/// What is added about factors that belong to another k, and the hint.
+/// What is added about factors that belong to another k, the hint, and what kind of mistake it is.
 fn another_k(all: &[Found]) -> (&'static str, &'static str, CauseKind) {
-    let wrong: HashSet<_> = all.iter().map(|one| (one.row, one.column)).collect();
-    let is_twice = |found: &&Found| match found.is {
-        What::Element(Element::A(row, k)) => !wrong.contains(&(row, k)),
-        What::Element(Element::B(k, column)) => !wrong.contains(&(k, column)),
-        _ => false,
-    };
-    if most(all, is_twice).is_some() {
-        let kind = CauseKind::Other("two-in-one-place");
-        return (", and where it belongs it is the factor, too", TWICE, kind);
-    }
     let is_neighbor = |found: &Found| match found.is {
         What::Element(Element::A(_, k)) => k == found.column ^ 1,
         What::Element(Element::B(k, _)) => k == found.row ^ 1,
         _ => false,
     };
-    match all.iter().all(is_neighbor) {
+    if !all.iter().all(is_neighbor) {
+        return ("", ANOTHER_K, CauseKind::Factors);
+    }
+    let wrong: HashSet<_> = all.iter().map(|one| (one.row, one.column)).collect();
+    let is_right_there = |found: &&Found| match found.is {
+        What::Element(Element::A(row, column) | Element::B(row, column)) => {
+            !wrong.contains(&(row, column))
+        }
+        _ => false,
+    };
+    match most(all, is_right_there).is_some() {
         true => (
+            ", and where it belongs it is the factor, too",
+            TWICE,
+            CauseKind::Other("two-in-one-place"),
+        ),
+        false => (
             ": neighbors along k have changed places",
             EXCHANGED,
             CauseKind::Factors,
         ),
-        false => ("", ANOTHER_K, CauseKind::Factors),
     }
 }
 

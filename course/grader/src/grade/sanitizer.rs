@@ -8,6 +8,7 @@ use super::advice::{IN_A_RING, KindOf, OVERWRITES, TOO_EARLY, advice};
 use super::judge::Judged;
 use super::launches::LaunchResults;
 use super::plan::PlannedLaunch;
+use super::rubric::What;
 use super::{Complaint, barriers, element, groups, mbarriers, merged_loads, overrun, quote};
 
 /// The most findings shown per launch.
@@ -58,6 +59,13 @@ pub fn judge<'a>(all: &LaunchResults<'a>) -> Judged<'a> {
     };
     // There are no counters of a launch that a fault has ended, so what it has not executed is unknown.
     let has_ended = findings.iter().any(|finding| finding.is_fatal());
+    // Where stages are the lesson, or the kernel has some.
+    let has_ring = all
+        .rubric
+        .measure
+        .iter()
+        .any(|one| one.what == What::CopiesAhead)
+        || groups::stay_in_flight(trial.instructions());
     let complaint = |finding: &Finding| {
         let mut what = format!("{}: {finding}", all.label(launch));
         what += &in_the_kernel(all, launch, one, finding);
@@ -91,7 +99,7 @@ pub fn judge<'a>(all: &LaunchResults<'a>) -> Judged<'a> {
             () => advice(finding, &kind_of),
         };
         let ring = match mistake {
-            "cp-async-wait" if groups::stay_in_flight(trial.instructions()) => IN_A_RING,
+            "cp-async-wait" if has_ring => IN_A_RING,
             _ => "",
         };
         Complaint {
