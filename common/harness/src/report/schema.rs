@@ -115,7 +115,7 @@ mod tests {
         struct Fields {
             a: &'static str,
         }
-        let a = "\u{1b}[2J\u{7f}\u{9b}\u{202e}\t\u{e9}";
+        let a = "\u{1b}[2J\u{7f}\u{9b}\u{202e}\u{200b}\u{e0020}\t\u{e9}";
         let text = RUN.pretty(&Fields { a });
         assert_eq!(crate::terminal::styled(&text), text);
         let read: serde_json::Value = serde_json::from_str(&text).expect("JSON");
