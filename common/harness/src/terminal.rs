@@ -14,14 +14,20 @@ const STYLES: [&str; 9] = [
     "\x1b[39m",
 ];
 
-/// Whether this character could control the terminal: a control character, a line separator, or one that changes the
-/// direction of text (Unicode, "Bidirectional Algorithm"). Newlines and tabs may stay.
+/// Whether this character could control the terminal, or is not shown: a control character, a line separator, one that
+/// changes the direction of text (Unicode, "Bidirectional Algorithm"), or one without which a name looks the same
+/// (Unicode, `Default_Ignorable_Code_Point`). Newlines and tabs may stay.
 pub fn steers(c: char) -> bool {
-    let turns = matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    turns || c.is_control() && !"\n\t".contains(c)
+    let is_ignorable = matches!(c,
+        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}' | '\u{180b}'..='\u{180f}'
+        | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}'
+        | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fff8}' | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}'
+        | '\u{e0000}'..='\u{e0fff}');
+    let separates = matches!(c, '\u{2028}' | '\u{2029}');
+    is_ignorable || separates || c.is_control() && !"\n\t".contains(c)
 }
 
-/// Text without characters that could control the terminal.
+/// Text in which each of these characters is shown as U+FFFD.
 pub fn harmless(text: &str) -> String {
     text.replace(steers, "\u{fffd}")
 }
@@ -130,6 +136,16 @@ mod tests {
         let others = format!("{bad}[2J{bad}]0;title{bad}{bad}[8m{bad}{bad}{bad}1m{bad}{bad}");
         let ours = ours.replace("\r\n", "\n");
         assert_eq!(shown, format!("{ours}\x1b[2m{others}"));
+    }
+
+    #[test]
+    fn names_that_look_alike_are_told_apart() {
+        let hidden = "\u{200b}\u{200c}\u{200d}\u{2060}\u{feff}\u{ad}\u{34f}\u{3164}\u{fe0f}\u{e0020}\u{e01ef}";
+        for c in hidden.chars() {
+            assert_eq!(harmless(&format!("al{c}ice")), "al\u{fffd}ice", "{c:?}");
+        }
+        let shown = "naïve Größe 行列 e\u{301} \u{a0}→×…\t\n";
+        assert_eq!(harmless(shown), shown);
     }
 
     #[test]

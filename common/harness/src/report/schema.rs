@@ -83,8 +83,11 @@ fn escaped(json: &str) -> String {
     let mut out = String::with_capacity(json.len());
     for c in json.chars() {
         match steers(c) {
-            // All of them have 16 bits.
-            true => out += &format!("\\u{:04x}", u32::from(c)),
+            true => {
+                for unit in c.encode_utf16(&mut [0; 2]) {
+                    out += &format!("\\u{unit:04x}");
+                }
+            }
             false => out.push(c),
         }
     }
@@ -112,7 +115,7 @@ mod tests {
         struct Fields {
             a: &'static str,
         }
-        let a = "\u{1b}[2J\u{7f}\u{9b}\u{202e}\t\u{e9}";
+        let a = "\u{1b}[2J\u{7f}\u{9b}\u{202e}\u{200b}\u{e0020}\t\u{e9}";
         let text = RUN.pretty(&Fields { a });
         assert_eq!(crate::terminal::styled(&text), text);
         let read: serde_json::Value = serde_json::from_str(&text).expect("JSON");

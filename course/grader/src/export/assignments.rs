@@ -10,7 +10,8 @@ use sha2::{Digest, Sha256};
 use super::files::{private, text};
 use super::links::Book;
 use super::tree::{ExportedFile, FileTree};
-use crate::grade::BROKEN;
+use crate::grade::rubric::Rubric;
+use crate::grade::{BROKEN, reasons};
 use crate::submission::name;
 
 /// The folder of assignments, here and in the students' repository.
@@ -118,6 +119,13 @@ impl Assignment {
     pub fn file(&self, name: &str) -> Option<&str> {
         self.files.get(name).map(String::as_str)
     }
+}
+
+/// The explanations of all predictions' answers, as students get them.
+pub fn sealed_reasons(assignments: &[Assignment]) -> Result<String> {
+    let rubrics = assignments.iter().filter_map(|one| one.file("rubric.toml"));
+    let rubrics: Result<Vec<_>> = rubrics.map(Rubric::parse).collect();
+    reasons::sealed(&rubrics?)
 }
 
 /// The files around the assignments: what students read first, how grading works, where it runs.

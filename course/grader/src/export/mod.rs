@@ -49,6 +49,10 @@ pub fn course(root: &Path, book: &Book) -> Result<FileTree> {
     for assignment in &assignments {
         assignment.add(book, &mut tree)?;
     }
+    tree.text(
+        "course/grader/src/grade/reasons.toml",
+        &assignments::sealed_reasons(&assignments)?,
+    );
     if book.travels() {
         files::book(root, &mut tree)?;
     }

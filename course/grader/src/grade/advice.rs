@@ -19,6 +19,10 @@ pub const OVERWRITES: (&str, &str) = (
      the threads that start it wait until all others have read that?",
 );
 
+/// What is asked first where copies of several steps are in flight.
+pub const IN_A_RING: &str =
+    "in a ring of stages: which stage does each of these lines access? Then: ";
+
 /// What an instruction is, by a location of it.
 pub type KindOf<'a> = dyn Fn(&Location) -> Option<&'a InstructionKind> + 'a;
 
@@ -289,8 +293,8 @@ fn race(
         // The emulator completes copies late, so the order of the two accesses says nothing.
         (AsyncWrite, Read) | (Read, AsyncWrite) => (
             "cp-async-wait",
-            "in a ring of stages: which stage does each of these lines access? Then: which wait and which barrier are between the copy and the read, and \
-             which barrier is between the read and the next copy to the same bytes?",
+            "which wait and which barrier are between the copy and the read, and which barrier is between the read and the next copy to the same \
+             bytes?",
         ),
         (Write, Read) if by_copy => (
             "race-after-the-copy",

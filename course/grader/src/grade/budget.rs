@@ -71,6 +71,8 @@ pub enum Effect {
     ClockReads,
     /// Bytes exchanged between lanes: shuffles, votes, matches.
     Exchanges,
+    /// The same without `movmatrix`, which transposes what `ldmatrix` has loaded.
+    Shuffles,
     /// Tensor-core products of f16.
     TensorProducts,
     /// Instructions `wgmma`, each counted once for its warpgroup.
@@ -141,6 +143,7 @@ impl Effect {
             Self::Sleeps => "sleeps of warps",
             Self::ClockReads => "reads of a clock by warps",
             Self::Exchanges => "bytes exchanged between lanes",
+            Self::Shuffles => "bytes exchanged between lanes by shuffles",
             Self::TensorProducts => "products of f16 by tensor cores",
             Self::Wgmmas => "wgmma instructions",
             Self::OtherTensorProducts => "products of other formats by tensor cores",
@@ -253,6 +256,10 @@ impl Effect {
             ),
             Self::ClockReads => of(reads_clock(instruction), counters.executions as f64),
             Self::Exchanges => of(matches!(kind, Kind::Shuffle | Kind::Vote), 4.0 * threads),
+            Self::Shuffles => match instruction.opcode.starts_with("movmatrix") {
+                true => 0.0,
+                false => Self::Exchanges.done(instruction, counters),
+            },
             Self::TensorProducts => match kind {
                 Kind::Mma(of) | Kind::Wgmma(of) if of.factors == FactorFormat::F16 => products(of),
                 _ => 0.0,

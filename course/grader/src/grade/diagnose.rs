@@ -119,15 +119,7 @@ pub fn judge(
             )));
         }
     };
-    if let Some(key) = answers.keys().find(|key| !KEYS.contains(&key.as_str())) {
-        let key: String = key.chars().take(40).collect();
-        let why = format!(
-            "diagnosis.toml has {key:?}; what is asked for is {}",
-            KEYS.join(", ")
-        );
-        return Ok(refused(why));
-    }
-    let size = size(rubric, bug, &answers, compiler)?;
+    let mut size = size(rubric, bug, &answers, compiler)?;
     let shown = size.0;
     let needs_size = |(right, why): (bool, String)| match shown {
         true => (right, why),
@@ -135,6 +127,19 @@ pub fn judge(
     };
     let line = needs_size(line(rubric, bug, &answers));
     let cause = needs_size(cause(rubric, bug, &answers));
+    let unknown = answers.keys().filter(|key| !KEYS.contains(&key.as_str()));
+    let unknown = unknown
+        .take(3)
+        .map(|key| format!("{:?}", key.chars().take(40).collect::<String>()));
+    let unknown: Vec<_> = unknown.collect();
+    if !unknown.is_empty() {
+        let (_, why) = &mut size;
+        *why = format!(
+            "diagnosis.toml has {}, but only {} are read: is it misspelt? {why}",
+            unknown.join(", "),
+            KEYS.join(", ")
+        );
+    }
     Ok(items([size, line, cause]))
 }
 

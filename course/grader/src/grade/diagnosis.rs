@@ -9,7 +9,7 @@ use harness::{DISTINCT, Launched, Size, TrialLaunch, Values};
 use super::launches::LaunchResults;
 use super::plan::PlannedLaunch;
 use super::rubric::AssignmentKind;
-use super::{fragment, misplaced, probe};
+use super::{epilogue, fragment, labels, misplaced, one_place, probe};
 
 /// What is wrong, and a question to think about.
 pub struct Cause {
@@ -80,6 +80,17 @@ pub fn of(all: &LaunchResults, launch: &PlannedLaunch, wrong: &Launched) -> Opti
         values: Values::Distinct,
         ..launch.on
     };
+    let of_one_tile = TrialLaunch {
+        size: Size {
+            m: tile.m,
+            n: tile.n,
+            k: tile.k,
+        },
+        ..on
+    };
+    if let Some(cause) = one_place::of(all.trial(launch), &of_one_tile, task) {
+        return Some(cause);
+    }
     let told = all.trial(launch).launch(&on).ok();
     let told = told.filter(|told| !told.verification.ok());
     let by_fragment = told.as_ref().and_then(|told| {
@@ -88,14 +99,16 @@ pub fn of(all: &LaunchResults, launch: &PlannedLaunch, wrong: &Launched) -> Opti
     });
     by_fragment
         .or_else(|| {
-            told.as_ref()
-                .and_then(|told| misplaced::of(told, task, &tile))
-        })
-        .or_else(|| {
-            let work = u64::from(m) * u64::from(n) * u64::from(k);
-            (work <= MOST_WORK)
-                .then(|| misplaced::of(wrong, task, &tile))
-                .flatten()
+            let is_small = u64::from(m) * u64::from(n) * u64::from(k) <= MOST_WORK;
+            let launched = told.iter().chain(is_small.then_some(wrong));
+            let is_gemm = task == AssignmentKind::Gemm;
+            let by_step = launched.clone().filter(|_| is_gemm).find_map(epilogue::of);
+            let place = |launched| misplaced::of(launched, task, &tile);
+            let by_place = || launched.clone().find_map(place);
+            by_step.or_else(by_place).map(|cause| match &told {
+                Some(told) if has_all_products(told, [tile.m, tile.n]) => of_sums(cause),
+                _ => cause,
+            })
         })
         .or_else(|| {
             // Two steps, and an identity matrix that is not cut off.
@@ -120,6 +133,31 @@ pub fn of(all: &LaunchResults, launch: &PlannedLaunch, wrong: &Launched) -> Opti
                 .then(|| rounded(wrong))
                 .flatten()
         })
+}
+
+/// Whether the tensor cores multiplied all that C consists of.
+fn has_all_products(told: &Launched, tile: [u32; 2]) -> bool {
+    let found = labels::coverage(told, tile);
+    !told.run.factors.is_empty() && found.products == found.of
+}
+
+/// What is asked if all products are there: if those of a sum are right, too, it is stored in the wrong place.
+fn of_sums(cause: Cause) -> Cause {
+    let hint = match cause.kind {
+        CauseKind::Other("exchanged-indices") => {
+            "every product is computed: of which row and which column of C is the sum in each register of a lane, and where is it stored? If \
+             that is right: which rows of A and which columns of B does a warp multiply?"
+        }
+        CauseKind::Other("swizzle-on-one-side") => {
+            "every product is computed, so this may be about C: do the code that writes its tile and the code that reads it compute the same \
+             place for an element?"
+        }
+        _ => return cause,
+    };
+    Cause {
+        hint: hint.into(),
+        ..cause
+    }
 }
 
 /// The tensor cores multiply numbers of another format than those of A and B.

@@ -17,6 +17,20 @@ pub fn of_bulk(instructions: &[Instruction], counters: &[Counters]) -> Option<&'
     )
 }
 
+/// Whether any wait for groups of `cp.async` leaves some in flight, as in a ring of stages.
+pub fn stay_in_flight(instructions: &[Instruction]) -> bool {
+    let mut waits = instructions
+        .iter()
+        .filter(|of| of.opcode.starts_with("cp.async.wait_group"));
+    waits.any(|of| left(of).is_some_and(|groups| groups > 0))
+}
+
+/// How many groups a `cp.async.wait_group` leaves in flight.
+fn left(wait: &Instruction) -> Option<u64> {
+    let digits = wait.text.trim_end_matches(';').rsplit(' ').next()?;
+    digits.parse().ok()
+}
+
 /// The most waits that are quoted.
 const QUOTED: usize = 3;
 
@@ -66,8 +80,7 @@ pub fn of(instructions: &[Instruction], launched: &Launched) -> Option<String> {
     }
     let allowed = all().filter_map(|(of, counters)| {
         let is_it = of.opcode.starts_with("cp.async.wait_group") && counters.executions > 0;
-        let digits = of.text.trim_end_matches(';').rsplit(' ').next()?;
-        is_it.then(|| digits.parse::<u64>().ok()).flatten()
+        is_it.then(|| left(of)).flatten()
     });
     let allowed = allowed.max()?;
     let commits = executed(&is_commit);

@@ -47,7 +47,7 @@ pub fn pattern(launched: &Launched, task: AssignmentKind) -> Option<String> {
 }
 
 /// C as it is and as it should be.
-struct Product<'a> {
+pub(super) struct Product<'a> {
     launched: &'a Launched,
     rows: usize,
     columns: usize,
@@ -67,7 +67,7 @@ impl<'a> Product<'a> {
         }
     }
 
-    fn of(launched: &'a Launched) -> Self {
+    pub fn of(launched: &'a Launched) -> Self {
         let size = launched.problem.size;
         let (rows, columns) = (size.m as usize, size.n as usize);
         let mut product = Self {
@@ -118,7 +118,12 @@ impl<'a> Product<'a> {
         (sum, f64::abs(sum) / 1024.0 + f64::sqrt(squares) / 4096.0)
     }
 
-    fn got(&self, row: usize, column: usize) -> f64 {
+    /// An element as it should be, and its tolerance.
+    pub fn wanted(&self, row: usize, column: usize) -> (f64, f64) {
+        self.want[row * self.columns + column]
+    }
+
+    pub fn got(&self, row: usize, column: usize) -> f64 {
         let found = self.launched.c.get(row * self.pitch + column);
         found.map_or(f64::NAN, |c| match self.bits {
             true => c.to_bits().into(),
@@ -132,10 +137,10 @@ impl<'a> Product<'a> {
     }
 
     /// Rows and columns of wrong elements.
-    fn wrong(&self) -> Vec<(usize, usize)> {
+    pub fn wrong(&self) -> Vec<(usize, usize)> {
         let all = (0..self.want.len()).map(|at| (at / self.columns, at % self.columns));
         let is_wrong = |&(row, column): &(usize, usize)| {
-            let (want, bound) = self.want[row * self.columns + column];
+            let (want, bound) = self.wanted(row, column);
             let right = (self.got(row, column) - want).abs() <= bound;
             !right
         };
@@ -337,7 +342,7 @@ fn transposed_blocks(product: &Product, wrong: &[(usize, usize)]) -> Option<Caus
 }
 
 /// Number of wrong elements that suffice to exclude chance.
-const ENOUGH: usize = 8;
+pub(super) const ENOUGH: usize = 8;
 
 /// Nearly all wrong elements hold what belongs to another element of their row, or of their column if C is a transpose, whose columns
 /// are the rows of the tile. In the latter case not all are as far apart: then a row or a column is in the wrong place as a whole.

@@ -13,6 +13,8 @@
 //! | `fragment` | which register holds another element than it should? |
 //! | `misplaced` | which elements of C are swapped, which products are missing? |
 //! | `probe` | which elements are multiplied with each other? |
+//! | `one_place` | which elements are stored to one place of shared memory? |
+//! | `epilogue` | are the sums right, and what becomes of them wrong? |
 //! | `pattern` | which elements of C are wrong? |
 //! | `mechanism` | is it right for the right reason? |
 //! | `turns` | do lanes that would conflict take turns? |
@@ -36,6 +38,7 @@
 //! | `gap` | which lanes' accesses are not contiguous? |
 //! | `profile` | which memory traffic do the lines around the mistake cause? |
 //! | `see` | where can the mistake be watched? |
+//! | `reasons` | why is a prediction's answer right? |
 //! | `predict` | were the student's predictions right? |
 //! | `diagnose` | has the student found the bug of a broken kernel? |
 //! | `answers` | were the answers to an exam right? |
@@ -53,6 +56,7 @@ mod dead;
 mod diagnose;
 mod diagnosis;
 mod element;
+mod epilogue;
 mod feeds;
 mod fragment;
 mod gap;
@@ -64,6 +68,7 @@ mod mbarriers;
 mod mechanism;
 mod merged_loads;
 mod misplaced;
+mod one_place;
 mod overrun;
 mod own_slots;
 mod pattern;
@@ -74,6 +79,7 @@ mod probe;
 mod profile;
 mod quote;
 mod rates;
+pub(crate) mod reasons;
 pub(crate) mod results;
 pub(crate) mod rubric;
 mod sanitizer;

@@ -103,7 +103,7 @@ pub fn judged(answer: Option<&Value>, right: u64) -> GradedAnswer {
 }
 
 /// The right answer.
-fn counted(question: &Prediction) -> u64 {
+pub fn counted(question: &Prediction) -> u64 {
     let counts = predicted::counts(question.access, question.bytes, &question.offsets);
     let mut asked = counts
         .into_iter()

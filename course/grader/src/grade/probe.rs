@@ -1,9 +1,12 @@
 //! Finds out which elements a kernel multiplies with each other if tensor-core operands do not tell: with the identity
 //! matrix for A or B, C should be the other matrix, and shows which element ended up where.
+use std::collections::HashSet;
+
 use harness::{Launched, Size, Trial, TrialLaunch, Values};
 
 use super::diagnosis::{Cause, CauseKind};
 use super::labels::{Element, Labels};
+use super::misplaced::ENOUGH;
 
 /// The hint if a factor belongs to another k.
 const ANOTHER_K: &str = "which k do the two addresses name at this moment, and do both advance to the next one together?";
@@ -11,16 +14,37 @@ const ANOTHER_K: &str = "which k do the two addresses name at this moment, and d
 /// The hint if it belongs to the neighboring one.
 const EXCHANGED: &str = "which half of a 32-bit word holds the element that comes first in memory, and do the code that stores the two and the code that loads them agree? If a shuffle brings the element: from which lane?";
 
-/// What is added about factors that belong to another k, and the hint.
-fn another_k(all: &[Found]) -> (&'static str, &'static str) {
+/// The hint if the neighboring one is a factor where it belongs, too.
+const TWICE: &str = "are these two stored to one place, so that only one of them stays, or is one of them read for both?";
+
+/// What is added about factors that belong to another k, the hint, and what kind of mistake it is.
+fn another_k(all: &[Found]) -> (&'static str, &'static str, CauseKind) {
     let is_neighbor = |found: &Found| match found.is {
         What::Element(Element::A(_, k)) => k == found.column ^ 1,
         What::Element(Element::B(k, _)) => k == found.row ^ 1,
         _ => false,
     };
-    match all.iter().all(is_neighbor) {
-        true => (": neighbors along k have changed places", EXCHANGED),
-        false => ("", ANOTHER_K),
+    if !all.iter().all(is_neighbor) {
+        return ("", ANOTHER_K, CauseKind::Factors);
+    }
+    let wrong: HashSet<_> = all.iter().map(|one| (one.row, one.column)).collect();
+    let is_right_there = |found: &&Found| match found.is {
+        What::Element(Element::A(row, column) | Element::B(row, column)) => {
+            !wrong.contains(&(row, column))
+        }
+        _ => false,
+    };
+    match most(all, is_right_there).is_some() {
+        true => (
+            ", and where it belongs it is the factor, too",
+            TWICE,
+            CauseKind::Other("two-in-one-place"),
+        ),
+        false => (
+            ": neighbors along k have changed places",
+            EXCHANGED,
+            CauseKind::Factors,
+        ),
     }
 }
 
@@ -71,7 +95,7 @@ pub fn of(trial: &Trial, size: Size, on: &TrialLaunch) -> Option<Cause> {
                 "is computed from row {row} of A, and not from row {}",
                 found.row
             ),
-            "which row does the address of A name there, and which does C's?",
+            "which row does the address of A name there, and which does C's? And is it the sum of this row that is stored?",
         ));
     }
     let other_column = |found: &&Found| match found.is {
@@ -87,10 +111,13 @@ pub fn of(trial: &Trial, size: Size, on: &TrialLaunch) -> Option<Cause> {
                 "is computed from column {column} of B, and not from column {}",
                 found.column
             ),
-            "which column does the address of B name there, and which does C's?",
+            "which column does the address of B name there, and which does C's? And is it the sum of this column that is stored?",
         ));
     }
     if let Some(found) = as_integers(&of_a, 'A').or_else(|| as_integers(&of_b, 'B')) {
+        return Some(found);
+    }
+    if let Some(found) = elsewhere(&of_a, &of_b) {
         return Some(found);
     }
     // If B is the identity, C[i][j] is the element that is multiplied with B[j][j].
@@ -110,14 +137,15 @@ pub fn of(trial: &Trial, size: Size, on: &TrialLaunch) -> Option<Cause> {
         && let What::Element(Element::B(k, column)) = found.is
     {
         let row = found.row;
-        let (more, hint) = another_k(&of_b);
-        return Some(cause(
+        let (more, hint, kind) = another_k(&of_b);
+        let cause = cause(
             found,
             &format!(
                 "has the product of A[{row}][{row}] and B[{k}][{column}], where B[{row}][{column}] should be the factor{more}"
             ),
             hint,
-        ));
+        );
+        return Some(Cause { kind, ..cause });
     }
     // Neither, and what A is multiplied with is 0: B's address is that of another row and another column, as after a step of the
     // wrong length.
@@ -152,20 +180,55 @@ pub fn of(trial: &Trial, size: Size, on: &TrialLaunch) -> Option<Cause> {
     let (row, column) = (found.row, found.column);
     let should = format!("A[{row}][{column}]");
     let with = format!("B[{column}][{column}]");
-    let (more, hint) = another_k(&of_a);
+    let (more, hint, kind) = another_k(&of_a);
     Some(match found.is {
-        What::Element(Element::A(_, k)) => cause(
-            found,
-            &format!(
-                "has the product of A[{row}][{k}] and {with}, where {should} should be the factor{more}"
-            ),
-            hint,
-        ),
+        What::Element(Element::A(_, k)) => Cause {
+            kind,
+            ..cause(
+                found,
+                &format!(
+                    "has the product of A[{row}][{k}] and {with}, where {should} should be the factor{more}"
+                ),
+                hint,
+            )
+        },
         _ => cause(
             found,
             &format!("lacks the product of {should} and {with}"),
-            "does every loop over k cover all of it, does each operand hold the element that belongs there, and is every product added?",
+            "does every loop over k cover all of it, does each operand hold the element that belongs there, is every product added, and is it the sum that is stored?",
         ),
+    })
+}
+
+/// C has the right elements in other places: both times the same ones, in another row and another column.
+fn elsewhere(of_a: &[Found], of_b: &[Found]) -> Option<Cause> {
+    let place = |found: &Found| match found.is {
+        What::Element(Element::A(row, column) | Element::B(row, column)) => Some((row, column)),
+        _ => None,
+    };
+    let places = of_b
+        .iter()
+        .map(|found| (found.row, found.column, place(found)));
+    let places: HashSet<_> = places.collect();
+    let first_of_b: HashSet<_> = of_b.iter().map(|found| (found.row, found.column)).collect();
+    let is_moved = |found: &&Found| {
+        place(found).is_some_and(|(row, column)| row != found.row && column != found.column)
+    };
+    // Both matrices have an element in this place.
+    let both: Vec<_> = (of_a.iter())
+        .filter(|found| is_moved(found) && first_of_b.contains(&(found.row, found.column)))
+        .collect();
+    let agree = |found: &&&Found| places.contains(&(found.row, found.column, place(found)));
+    let count = both.iter().filter(agree).count();
+    let found = *both.iter().find(agree)?;
+    let (row, column) = place(found)?;
+    (count >= ENOUGH && 10 * count >= 9 * both.len() && 2 * count > of_a.len()).then(|| Cause {
+        what: format!(
+            "C[{}][{}] holds what belongs to C[{row}][{column}], and most other wrong elements belong to another row and another column, too",
+            found.row, found.column
+        ),
+        hint: "of which row and which column of C is the sum in each register of a lane, and where is it stored?".into(),
+        kind: CauseKind::Other("exchanged-indices"),
     })
 }
 

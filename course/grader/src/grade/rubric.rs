@@ -1,5 +1,4 @@
 //! `rubric.toml`: what an assignment requires, and for how many points.
-use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::{Context, Result, anyhow, ensure};
@@ -279,31 +278,17 @@ pub struct Prediction {
     /// What the question asks for.
     #[serde(default)]
     pub count: Count,
-    /// The explanation; if it is missing, it is taken from [`REASONS`].
+    /// The explanation; if it is missing, it is taken from `reasons.toml`.
     #[serde(default)]
     pub reason: String,
 }
 
-/// Explanations by assignment and key.
-const REASONS: &str = include_str!("reasons.toml");
-
 impl Prediction {
     /// Looks up the explanation, unless it has one.
     fn explain(&mut self, assignment: &str) -> Result<()> {
-        if !self.reason.is_empty() {
-            return Ok(());
+        if self.reason.is_empty() {
+            self.reason = super::reasons::of(assignment, self)?;
         }
-        let all: BTreeMap<String, BTreeMap<String, String>> = toml::from_str(REASONS)?;
-        let found = all
-            .get(assignment)
-            .and_then(|reasons| reasons.get(&self.key));
-        let none = || {
-            let key = &self.key;
-            format!(
-                "the prediction {key} has no reason: add it to reasons.toml, under [{assignment}]"
-            )
-        };
-        self.reason = found.with_context(none)?.clone();
         Ok(())
     }
 

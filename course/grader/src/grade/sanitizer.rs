@@ -4,10 +4,11 @@ use emulator::{
 };
 use harness::{Launched, lines};
 
-use super::advice::{KindOf, OVERWRITES, TOO_EARLY, advice};
+use super::advice::{IN_A_RING, KindOf, OVERWRITES, TOO_EARLY, advice};
 use super::judge::Judged;
 use super::launches::LaunchResults;
 use super::plan::PlannedLaunch;
+use super::rubric::What;
 use super::{Complaint, barriers, element, groups, mbarriers, merged_loads, overrun, quote};
 
 /// The most findings shown per launch.
@@ -58,6 +59,13 @@ pub fn judge<'a>(all: &LaunchResults<'a>) -> Judged<'a> {
     };
     // There are no counters of a launch that a fault has ended, so what it has not executed is unknown.
     let has_ended = findings.iter().any(|finding| finding.is_fatal());
+    // Where stages are the lesson, or the kernel has some.
+    let has_ring = all
+        .rubric
+        .measure
+        .iter()
+        .any(|one| one.what == What::CopiesAhead)
+        || groups::stay_in_flight(trial.instructions());
     let complaint = |finding: &Finding| {
         let mut what = format!("{}: {finding}", all.label(launch));
         what += &in_the_kernel(all, launch, one, finding);
@@ -90,9 +98,13 @@ pub fn judge<'a>(all: &LaunchResults<'a>) -> Judged<'a> {
             () if overwrites => OVERWRITES,
             () => advice(finding, &kind_of),
         };
+        let ring = match mistake {
+            "cp-async-wait" if has_ring => IN_A_RING,
+            _ => "",
+        };
         Complaint {
             line: line_of(all, launch, &finding.location),
-            ..Complaint::new(what, hint, mistake)
+            ..Complaint::new(what, &format!("{ring}{hint}"), mistake)
         }
     };
     let shown = findings.iter().copied().take(SHOWN);
@@ -114,9 +126,38 @@ pub fn judge<'a>(all: &LaunchResults<'a>) -> Judged<'a> {
         };
         matches!(what, Barrier | Wait | Fence) && !is_executed(note)
     });
-    shown.extend(notes.take(1).map(complaint));
+    if let Some(note) = notes.into_iter().next() {
+        // Where it would order the accesses of a race, it is the cause.
+        let is_cause = findings
+            .iter()
+            .any(|finding| would_order(note, finding, has_early));
+        let at = if is_cause { 0 } else { shown.len() };
+        shown.insert(at, complaint(note));
+    }
     judged.complaints = shown;
     judged
+}
+
+/// Whether a barrier, a wait or a fence is between the two accesses of a race: in the order in which they came, or, if bytes were read too
+/// early, in that of the text. Of a loop, the text does not tell where it begins: what comes from a later line to an earlier one has passed
+/// its end.
+fn would_order(note: &Finding, finding: &Finding, has_early: bool) -> bool {
+    let (FindingKind::Race(conflict) | FindingKind::MissingProxyFence(conflict)) = &finding.kind
+    else {
+        return false;
+    };
+    let [mut first, mut second] = [&conflict.other, &finding.location].map(|at| at.instruction);
+    if !conflict.is_later {
+        std::mem::swap(&mut first, &mut second);
+    }
+    if has_early && first > second {
+        std::mem::swap(&mut first, &mut second);
+    }
+    let at = note.location.instruction;
+    match first < second {
+        true => (first..second).contains(&at),
+        false => at >= first || at <= second,
+    }
 }
 
 /// A launch that would be wrong if it were repeated, although its variables are as before: what happens, and a hint.

@@ -188,8 +188,13 @@ fn what_is_said_of_a_bug_is_judged() {
             (with("cause", "3"), 30.0, "type integer"),
             (
                 "why = 1\n".to_owned() + &with("", ""),
-                0.0,
-                "what is asked for is size",
+                40.0,
+                "diagnosis.toml has \"why\", but only size, line, cause are read",
+            ),
+            (
+                with("", "").replace("line =", "lime ="),
+                30.0,
+                "diagnosis.toml has \"lime\", but only size, line, cause are read",
             ),
             (
                 format!("size = {}", "x".repeat(100_000)),

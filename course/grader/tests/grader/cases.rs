@@ -391,3 +391,112 @@ fn after_a_fault_nothing_is_said_of_later_waits() {
     );
     assert!(!text.contains("no wait for copies"), "{text}");
 }
+
+/// A barrier that no thread executes is the first complaint if it would order a race, and else a remark after it.
+#[test]
+fn a_barrier_that_is_never_executed_comes_first_if_it_is_missing() {
+    if !has_nvrtc() {
+        return;
+    }
+    let grader = grader(&swizzle(), None);
+    let says = |edits: &[[&str; 2]]| {
+        let mut text = solution(&swizzle());
+        for [from, to] in edits {
+            assert!(text.contains(from), "{from}");
+            text = text.replacen(from, to, 1);
+        }
+        let grade = graded(&grader, &swizzle(), &text);
+        let mistakes = grade.complaints().iter().map(|one| one.mistake.clone());
+        mistakes.collect::<Vec<_>>()
+    };
+    let last = "        B += BK * N;\n        __syncthreads();";
+    let never = "        B += BK * N;\n        if (k0 > K) __syncthreads();\n";
+    let found = says(&[[last, never]]);
+    assert_eq!(
+        found.first().map(String::as_str),
+        Some("never-executed"),
+        "{found:?}"
+    );
+    // A barrier before the loop would order nothing.
+    let first = "wait_all;\" ::: \"memory\");\n        __syncthreads();";
+    let acc = "    float acc[WM / 16][WN / 8][4] = {};";
+    let before = format!("    if (K < 0) __syncthreads();\n{acc}");
+    let found = says(&[[first, "wait_all;\" ::: \"memory\");"], [acc, &before]]);
+    let at = |mistake: &str| found.iter().position(|one| one == mistake);
+    assert_eq!(at("race-after-the-copy"), Some(0), "{found:?}");
+    assert!(at("never-executed") > Some(0), "{found:?}");
+}
+
+/// Stages are mentioned where copies of several steps are in flight.
+#[test]
+fn a_ring_is_mentioned_where_there_is_one() {
+    if !has_nvrtc() {
+        return;
+    }
+    for (name, from, to, is_ring) in [
+        ("05_swizzle", "cp.async.wait_all;", "", false),
+        ("06_pipeline", "cp.async.wait_group %0;", "", true),
+    ] {
+        let assignment = root().join("course/assignments").join(name);
+        let text = solution(&assignment);
+        assert!(text.contains(from), "{name}");
+        let grade = graded(
+            &grader(&assignment, None),
+            &assignment,
+            &text.replace(from, to),
+        );
+        let found = grade
+            .complaints()
+            .iter()
+            .find(|one| one.mistake == "cp-async-wait");
+        let hint = &found.expect("a race").hint;
+        assert_eq!(
+            hint.contains("in a ring of stages"),
+            is_ring,
+            "{name}: {hint}"
+        );
+    }
+}
+
+/// If the tensor cores multiply all that they should, it is asked where the sums are stored.
+#[test]
+fn sums_in_other_places_are_those_of_the_epilogue() {
+    if !has_nvrtc() {
+        return;
+    }
+    let pair = "acc[m][n][half * 2], acc[m][n][half * 2 + 1]";
+    let text = solution(&swizzle());
+    assert!(text.contains(pair));
+    let text = text.replace(pair, "acc[m][n][half], acc[m][n][half + 2]");
+    let grade = graded(&grader(&swizzle(), None), &swizzle(), &text);
+    let found = grade.complaints().first().expect("a complaint");
+    assert_eq!(found.mistake, "exchanged-indices");
+    assert!(
+        found.hint.contains("every product is computed"),
+        "{}",
+        found.hint
+    );
+}
+
+/// What only the timed launch tells is not shown as won before it.
+#[test]
+fn clocks_that_are_not_known_yet_win_nothing() {
+    if !has_nvrtc() || !has_ptxas() {
+        return;
+    }
+    let faster = root().join("course/assignments/12_faster");
+    let grader = grader(&faster, None);
+    let folder = tempfile::tempdir().expect("a folder");
+    let kernel = folder.path().join("kernel.cu");
+    let mechanism = |text: &str| {
+        std::fs::write(&kernel, text).expect("a file");
+        let grade = grader.grade_public(&kernel, "").expect("a grade");
+        let mut items = grade.items().iter();
+        items
+            .find(|item| item.name == "mechanism")
+            .map(|item| item.points)
+    };
+    assert_eq!(mechanism(&solution(&faster)), None);
+    let wrong = solution(&faster).replace("acc[m][n][half * 2]", "acc[0][n][half * 2]");
+    assert_eq!(mechanism(&wrong), Some(0.0));
+}
