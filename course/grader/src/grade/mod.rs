@@ -15,6 +15,7 @@
 //! | `probe` | which elements are multiplied with each other? |
 //! | `pattern` | which elements of C are wrong? |
 //! | `mechanism` | is it right for the right reason? |
+//! | `sectors` | does a warp load a sector again? |
 //! | `turns` | do lanes that would conflict take turns? |
 //! | `budget` | what may and must a kernel do, with whatever instructions? |
 //! | `own_slots` | do threads exchange values through shared memory? |
@@ -77,6 +78,7 @@ mod rates;
 pub(crate) mod results;
 pub(crate) mod rubric;
 mod sanitizer;
+mod sectors;
 mod see;
 mod shared_values;
 pub(crate) mod text;

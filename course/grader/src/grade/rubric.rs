@@ -196,6 +196,8 @@ pub enum What {
     /// Sectors loaded or copied relative to those of the operands' tiles over all steps, in units of the tile's
     /// `global_loads`.
     GlobalLoads,
+    /// How often a warp loads each of its sectors of global memory, on average.
+    LoadsPerSector,
     /// Sectors stored relative to those of the output tiles.
     GlobalStores,
     /// All wavefronts relative to those that would hold the tiles once, in units of the tile's `shared_traffic`. This
@@ -213,6 +215,8 @@ pub enum What {
     CopiesAhead,
     /// How often a warp that multiplies waits for other warps per tile of C, at any kind of barrier.
     BlockBarriers,
+    /// The same per step along K, with storing C as one more step, in launches of many steps.
+    BarriersPerStep,
     /// The fraction of copies whose issuing warp also multiplies.
     MultiplyingProducers,
     /// Warps of a block that multiply.
