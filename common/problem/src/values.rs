@@ -9,9 +9,12 @@ pub enum Values {
     /// Roughly normal.
     #[default]
     Random,
-    /// As [`Values::Random`], but some rows of A and columns of B hold a NaN or an infinity, or have numbers so large or so small that
-    /// sums are infinite or subnormal in f16.
-    Extreme,
+    /// As [`Values::Random`], but some rows of A and columns of B have numbers so large or so small that sums are infinite or subnormal in
+    /// f16.
+    Extreme {
+        /// Otherwise some hold a NaN or an infinity.
+        finite: bool,
+    },
     /// Zeros, for a launch that is only timed.
     Zero,
     /// No value occurs twice in A and B together, as long as there are enough ([`DISTINCT`]), so a value identifies
@@ -57,7 +60,12 @@ pub fn stale_values(elements: usize) -> Vec<u8> {
 const EXTREME: u64 = 16;
 
 /// Makes rows of A, or columns of B, extreme. The first is not, so that the first element is as random as all others.
-fn make_extreme(seed: u64, matrix: &mut [f16], [rows, columns, padded]: [u32; 3], is_a: bool) {
+fn make_extreme(
+    (seed, finite): (u64, bool),
+    matrix: &mut [f16],
+    [rows, columns, padded]: [u32; 3],
+    is_a: bool,
+) {
     let (lines, depth) = if is_a {
         (rows, columns)
     } else {
@@ -75,6 +83,10 @@ fn make_extreme(seed: u64, matrix: &mut [f16], [rows, columns, padded]: [u32; 3]
             4 => (1.0 / 16_384.0, None),
             5 => (1.0 / 262_144.0, None),
             _ => continue,
+        };
+        let one = match one {
+            Some(_) if finite => continue,
+            one => one,
         };
         let place = |k: u32| {
             let (row, column) = if is_a { (line, k) } else { (k, line) };
@@ -101,7 +113,9 @@ pub fn fill(
     let is_a = first == 0;
     let bits: Box<dyn Fn(u64) -> u16> = match values {
         Values::Random | Values::Zero => return,
-        Values::Extreme => return make_extreme(seed, matrix, [rows, columns, padded], is_a),
+        Values::Extreme { finite } => {
+            return make_extreme((seed, finite), matrix, [rows, columns, padded], is_a);
+        }
         Values::IdentityA if is_a => Box::new(move |number| one_on_the_diagonal(number, columns)),
         Values::IdentityB if !is_a => {
             Box::new(move |number| one_on_the_diagonal(number - first, columns))
@@ -213,7 +227,10 @@ mod tests {
             n: 100,
             k: 20,
         };
-        let [random, extreme] = [Values::Random, Values::Extreme].map(|of| problem(size, of, 3));
+        let [random, extreme] =
+            [Values::Random, Values::Extreme { finite: false }].map(|of| problem(size, of, 3));
+        let finite = problem(size, Values::Extreme { finite: true }, 3);
+        assert!(finite.a.iter().chain(&finite.b).all(|of| of.is_finite()));
         let [padded_n, padded_k] = [random.padded.n, random.padded.k].map(|side| side as usize);
         let rows = |of: &Problem| {
             of.a.chunks(padded_k)

@@ -389,7 +389,8 @@ mod tests {
 
     #[test]
     fn products_of_extreme_numbers_are_verified() {
-        let p = Problem::with_values(SMALL, TILE, 1, crate::Values::Extreme).expect("small enough");
+        let p = Problem::with_values(SMALL, TILE, 1, crate::Values::Extreme { finite: false })
+            .expect("small enough");
         let c = c_of(&p, 0..56);
         let found = verify(&p, TILE, &c);
         assert!(found.ok(), "{found:?}");

@@ -187,7 +187,7 @@ fn extreme(launch: &PlannedLaunch, wrong: &Launched) -> Option<Cause> {
         .collect::<Option<BTreeSet<_>>>()?
         .into_iter()
         .collect();
-    (launch.on.values == Values::Extreme && !kinds.is_empty()).then(|| Cause {
+    (matches!(launch.on.values, Values::Extreme { .. }) && !kinds.is_empty()).then(|| Cause {
         what: format!("only elements that should be {} are wrong, as far as they were examined", kinds.join(" or ")),
         hint: "f16 has NaNs, infinities and subnormal numbers, and a sum that is too large for it is infinite: which line changes one of these?".into(),
         kind: CauseKind::Other("extreme-numbers"),

@@ -33,6 +33,9 @@ pub struct Rubric {
     /// Whether kernels choose their own tile: then the rubric's tile is the unit of sizes and budgets.
     #[serde(default)]
     pub own_tile: bool,
+    /// Whether A and B hold no NaN and no infinity, so that they may be converted by arithmetic.
+    #[serde(default)]
+    pub finite: bool,
     #[serde(default)]
     pub sizes: Sizes,
     /// The parts that the kernel's file is compiled for and graded as; at least one after reading.
