@@ -34,12 +34,22 @@ pub struct Host {
     one_cluster: Option<u64>,
     /// Whether persistent blocks are so few that each takes several tiles.
     few_blocks: bool,
-    /// Whether C holds stale values before the launch, or only NaN.
-    c_is_stale: bool,
+    c_before: BeforeLaunch,
     /// The trace of the CTAs that run at the same time.
     wave: Vec<emulator::WarpTrace>,
     launched: Option<(RecordedLaunch, Option<LaunchReport>)>,
     finished: Option<Finished>,
+}
+
+/// What C holds before a launch.
+#[derive(Clone, Debug)]
+pub(crate) enum BeforeLaunch {
+    /// Only NaN.
+    Nan,
+    /// NaN, 0 and 1.
+    Stale,
+    /// The result of an earlier launch, padded.
+    Result(Vec<f16>),
 }
 
 /// Both bytes of a NaN.
@@ -87,7 +97,7 @@ impl Host {
             traced: None,
             one_cluster: None,
             few_blocks: false,
-            c_is_stale: false,
+            c_before: BeforeLaunch::Nan,
             wave: Vec::new(),
             launched: None,
             finished: None,
@@ -156,11 +166,12 @@ impl Host {
     /// If the device is out of memory.
     pub fn alloc(&mut self, name: &str, elements: usize) -> Result<Buffer> {
         let buffer = self.device.alloc(name, 2 * elements)?;
-        match self.c_is_stale {
-            true => self
+        match &self.c_before {
+            BeforeLaunch::Nan => self.device.fill(&buffer, NAN_BYTE)?,
+            BeforeLaunch::Stale => self
                 .device
                 .write(&buffer, &problem::stale_values(elements))?,
-            false => self.device.fill(&buffer, NAN_BYTE)?,
+            BeforeLaunch::Result(c) => self.device.write(&buffer, &to_bytes(c))?,
         }
         Ok(buffer)
     }
@@ -330,9 +341,9 @@ impl Host {
         self.few_blocks = few;
     }
 
-    /// Fills C with stale values before a launch, or with NaN again.
-    pub(crate) fn begin_with_stale_c(&mut self, stale: bool) {
-        self.c_is_stale = stale;
+    /// What the next launches find in C.
+    pub(crate) fn begin_with_c(&mut self, c: BeforeLaunch) {
+        self.c_before = c;
     }
 
     /// Makes the emulator keep the operands of matrix instructions.

@@ -8,6 +8,7 @@ use emulator::{
 };
 use half::f16;
 
+use crate::host::BeforeLaunch;
 use crate::predict::TracedSm;
 use crate::{
     Error, Function, Host, Kernel, Prediction, Problem, Result, Rung, Settings, Size, Source,
@@ -310,7 +311,7 @@ impl Trial {
         Ok([first, again])
     }
 
-    /// Launches it; the result buffer is filled with NaN first, except by [`Self::launch_on_stale_c`].
+    /// Launches it; the result buffer is filled with NaN first, except by [`Self::launch_on_stale_c`] and [`Self::launch_on_result`].
     ///
     /// # Errors
     /// If a limit is exceeded, or a GPU would refuse the launch. Wrong values and faults are not errors here.
@@ -349,9 +350,21 @@ impl Trial {
     /// # Errors
     /// As for [`Self::launch`].
     pub fn launch_on_stale_c(&self, on: &TrialLaunch) -> Result<Launched> {
-        self.host.borrow_mut().begin_with_stale_c(true);
+        self.launch_on_c(on, BeforeLaunch::Stale)
+    }
+
+    /// The same on a result buffer that holds the result of an earlier launch at this size, as [`Launched::c`].
+    ///
+    /// # Errors
+    /// As for [`Self::launch`].
+    pub fn launch_on_result(&self, on: &TrialLaunch, c: Vec<f16>) -> Result<Launched> {
+        self.launch_on_c(on, BeforeLaunch::Result(c))
+    }
+
+    fn launch_on_c(&self, on: &TrialLaunch, c: BeforeLaunch) -> Result<Launched> {
+        self.host.borrow_mut().begin_with_c(c);
         let launched = self.launch_unsanitized(on);
-        self.host.borrow_mut().begin_with_stale_c(false);
+        self.host.borrow_mut().begin_with_c(BeforeLaunch::Nan);
         launched
     }
 }

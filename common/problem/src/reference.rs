@@ -15,9 +15,11 @@ pub struct Expected {
 }
 
 impl Expected {
-    /// 2^-10 |value| + 2^-12 sqrt(squares): one rounding to f16 and the f32 roundings of the sum, with a margin.
+    /// 2^-10 |value| + 2^-12 sqrt(squares): one rounding to f16 and the f32 roundings of the sum, with a margin. The rounding is at least
+    /// that of a subnormal number, 2^-25.
     pub fn bound(&self) -> f64 {
-        self.value.abs() / 1024.0 + self.squares.sqrt() / 4096.0
+        const SUBNORMAL: f64 = 1.0 / (1u64 << 25) as f64;
+        (self.value.abs() / 1024.0).max(SUBNORMAL) + self.squares.sqrt() / 4096.0
     }
 }
 

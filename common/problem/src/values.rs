@@ -9,6 +9,12 @@ pub enum Values {
     /// Roughly normal.
     #[default]
     Random,
+    /// As [`Values::Random`], but some rows of A and columns of B have numbers so large or so small that sums are infinite or subnormal in
+    /// f16.
+    Extreme {
+        /// Otherwise some hold a NaN or an infinity.
+        finite: bool,
+    },
     /// Zeros, for a launch that is only timed.
     Zero,
     /// No value occurs twice in A and B together, as long as there are enough ([`DISTINCT`]), so a value identifies
@@ -50,6 +56,51 @@ pub fn stale_values(elements: usize) -> Vec<u8> {
     bytes
 }
 
+/// Of so many rows of A, or columns of B, one is of each kind of [`Values::Extreme`], on average.
+const EXTREME: u64 = 16;
+
+/// Makes rows of A, or columns of B, extreme. The first is not, so that the first element is as random as all others.
+fn make_extreme(
+    (seed, finite): (u64, bool),
+    matrix: &mut [f16],
+    [rows, columns, padded]: [u32; 3],
+    is_a: bool,
+) {
+    let (lines, depth) = if is_a {
+        (rows, columns)
+    } else {
+        (columns, rows)
+    };
+    for line in 1..lines {
+        let random = splitmix64(splitmix64(seed ^ 0xe87e ^ u64::from(is_a)) ^ u64::from(line));
+        let at = (random >> 32) as u32 % depth.max(1);
+        // By which power of two all are multiplied, and what one of them then is.
+        let (factor, one) = match random % EXTREME {
+            0 => (1.0, Some(f16::NAN)),
+            1 => (1.0, Some(f16::INFINITY)),
+            2 => (1.0, Some(f16::NEG_INFINITY)),
+            3 => (16_384.0, None),
+            4 => (1.0 / 16_384.0, None),
+            5 => (1.0 / 262_144.0, None),
+            _ => continue,
+        };
+        let one = match one {
+            Some(_) if finite => continue,
+            one => one,
+        };
+        let place = |k: u32| {
+            let (row, column) = if is_a { (line, k) } else { (k, line) };
+            row as usize * padded as usize + column as usize
+        };
+        for element in (0..depth).map(place) {
+            matrix[element] = f16::from_f32_const(matrix[element].to_f32_const() * factor);
+        }
+        if let Some(one) = one {
+            matrix[place(at)] = one;
+        }
+    }
+}
+
 /// Replaces the elements inside `rows` x `columns` of a matrix with rows of `padded`; `first` elements of the problem
 /// precede it.
 pub fn fill(
@@ -62,6 +113,9 @@ pub fn fill(
     let is_a = first == 0;
     let bits: Box<dyn Fn(u64) -> u16> = match values {
         Values::Random | Values::Zero => return,
+        Values::Extreme { finite } => {
+            return make_extreme((seed, finite), matrix, [rows, columns, padded], is_a);
+        }
         Values::IdentityA if is_a => Box::new(move |number| one_on_the_diagonal(number, columns)),
         Values::IdentityB if !is_a => {
             Box::new(move |number| one_on_the_diagonal(number - first, columns))
@@ -164,6 +218,49 @@ mod tests {
             .iter()
             .map(|bits| f16::from_bits(*bits).to_f32().abs());
         assert!(magnitudes.clone().all(|v| v >= low && v < high));
+    }
+
+    #[test]
+    fn extreme_numbers_are_in_some_rows_and_columns() {
+        let size = Size {
+            m: 200,
+            n: 100,
+            k: 20,
+        };
+        let [random, extreme] =
+            [Values::Random, Values::Extreme { finite: false }].map(|of| problem(size, of, 3));
+        let finite = problem(size, Values::Extreme { finite: true }, 3);
+        assert!(finite.a.iter().chain(&finite.b).all(|of| of.is_finite()));
+        let [padded_n, padded_k] = [random.padded.n, random.padded.k].map(|side| side as usize);
+        let rows = |of: &Problem| {
+            of.a.chunks(padded_k)
+                .map(<[f16]>::to_vec)
+                .collect::<Vec<_>>()
+        };
+        let columns = |of: &Problem| {
+            let column = |at: usize| of.b.iter().skip(at).step_by(padded_n).copied().collect();
+            (0..padded_n).map(column).collect::<Vec<Vec<f16>>>()
+        };
+        for (plain, lines) in [
+            (rows(&random), rows(&extreme)),
+            (columns(&random), columns(&extreme)),
+        ] {
+            assert_eq!(plain[0], lines[0]);
+            let same = plain.iter().zip(&lines).filter(|(one, other)| one == other);
+            assert!(2 * same.count() > plain.len());
+            let largest =
+                |line: &&Vec<f16>| line.iter().map(|of| of.to_f32().abs()).fold(0.0, f32::max);
+            let numbers = || {
+                lines
+                    .iter()
+                    .filter(|line| line.iter().all(|of| of.is_finite()))
+            };
+            assert!(lines.iter().flatten().any(|of| of.is_nan()));
+            assert!(lines.iter().flatten().any(|of| *of == f16::INFINITY));
+            assert!(lines.iter().flatten().any(|of| *of == f16::NEG_INFINITY));
+            assert!(numbers().any(|line| largest(&line) > 16384.0));
+            assert!(numbers().any(|line| (1e-7..2e-5).contains(&largest(&line))));
+        }
     }
 
     #[test]

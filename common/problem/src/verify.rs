@@ -54,9 +54,12 @@ impl Verification {
 
     /// Records one comparison.
     fn compare(&mut self, row: u32, col: u32, got: f16, want: f64, bound: f64) {
+        if is_as_extreme(got, want, bound) {
+            return;
+        }
         let got = got.to_f64();
         let error = (got - want).abs();
-        let within = error <= bound; // false for NaN
+        let within = error <= bound && want.is_finite(); // false for NaN
         if !within {
             self.wrong += 1;
             self.show(Wrong {
@@ -113,6 +116,16 @@ impl Verification {
             self.show(wrong);
         }
         self
+    }
+}
+
+/// Whether an element is NaN or infinite, as it should be: infinite, too, if the sum is too large for f16.
+fn is_as_extreme(got: f16, want: f64, bound: f64) -> bool {
+    match (got.is_nan(), got.is_infinite()) {
+        (true, _) => want.is_nan(),
+        (_, true) if want.is_infinite() => got.to_f64() == want,
+        (_, true) => f16::from_f64(want + bound.copysign(got.to_f64())) == got,
+        _ => false,
     }
 }
 
@@ -344,6 +357,65 @@ mod tests {
                 (found.first_wrong[0].row, found.first_wrong[0].col),
                 (69, 32)
             );
+        }
+    }
+
+    #[test]
+    fn extreme_elements_are_as_they_should_be() {
+        let bound = |want: f64| want.abs() / 1024.0;
+        let ok = |got: f16, want: f64| {
+            let mut found = Verification::default();
+            found.compare(0, 0, got, want, bound(want));
+            found.wrong == 0
+        };
+        let (inf, nan) = (f64::INFINITY, f64::NAN);
+        for want in [nan, inf, -inf, 1e5, -1e5, 1.0] {
+            for got in [
+                f16::NAN,
+                f16::INFINITY,
+                f16::NEG_INFINITY,
+                f16::MAX,
+                f16::MIN,
+                f16::ONE,
+            ] {
+                let should = f16::from_f64(want);
+                let same = got == should || got.is_nan() && should.is_nan();
+                assert_eq!(ok(got, want), same, "{got} for {want}");
+            }
+        }
+        // On either side of the largest number, either rounding is within the tolerance.
+        assert!(ok(f16::INFINITY, 65_510.0) && ok(f16::MAX, 65_530.0));
+    }
+
+    #[test]
+    fn products_of_extreme_numbers_are_verified() {
+        let p = Problem::with_values(SMALL, TILE, 1, crate::Values::Extreme { finite: false })
+            .expect("small enough");
+        let c = c_of(&p, 0..56);
+        let found = verify(&p, TILE, &c);
+        assert!(found.ok(), "{found:?}");
+        let wrong = |change: fn(f16) -> f16| {
+            let c: Vec<f16> = c.iter().copied().map(change).collect();
+            verify(&p, TILE, &c).wrong
+        };
+        for change in [
+            |c: f16| if c.is_nan() { f16::ZERO } else { c },
+            |c: f16| {
+                if c.is_infinite() {
+                    f16::MAX.copysign(c)
+                } else {
+                    c
+                }
+            },
+            |c: f16| {
+                if c.is_normal() || !c.is_finite() {
+                    c
+                } else {
+                    f16::ZERO
+                }
+            },
+        ] {
+            assert!(wrong(change) > 10);
         }
     }
 

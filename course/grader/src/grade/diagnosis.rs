@@ -53,7 +53,9 @@ pub fn of(all: &LaunchResults, launch: &PlannedLaunch, wrong: &Launched) -> Opti
         AssignmentKind::Gemm | AssignmentKind::Predict => no_products(all, launch, wrong),
         AssignmentKind::Transpose => None,
     };
-    let known = known.or_else(|| as_integers(wrong, task));
+    let known = known
+        .or_else(|| extreme(launch, wrong))
+        .or_else(|| as_integers(wrong, task));
     if known.is_some() {
         return known;
     }
@@ -204,6 +206,29 @@ pub fn no_products(all: &LaunchResults, launch: &PlannedLaunch, wrong: &Launched
                    condition may skip it?"
             .into(),
         kind: CauseKind::Other("missing-step"),
+    })
+}
+
+/// Smaller elements of C are rare where no number is extreme.
+const SMALL: f64 = 1.0 / 1024.0;
+
+/// Among extreme numbers, only elements of C are wrong that are extreme themselves.
+fn extreme(launch: &PlannedLaunch, wrong: &Launched) -> Option<Cause> {
+    let kind = |want: f64| match want.abs() {
+        _ if want.is_nan() => Some("NaNs"),
+        size if size >= half::f16::MAX.to_f64() => Some("infinities"),
+        size => (size < SMALL).then_some("small numbers"),
+    };
+    let found = wrong.verification.first_wrong.iter();
+    let kinds = found.map(|one| kind(one.want));
+    let kinds: Vec<_> = kinds
+        .collect::<Option<BTreeSet<_>>>()?
+        .into_iter()
+        .collect();
+    (matches!(launch.on.values, Values::Extreme { .. }) && !kinds.is_empty()).then(|| Cause {
+        what: format!("only elements that should be {} are wrong, as far as they were examined", kinds.join(" or ")),
+        hint: "f16 has NaNs, infinities and subnormal numbers, and a sum that is too large for it is infinite: which line changes one of these?".into(),
+        kind: CauseKind::Other("extreme-numbers"),
     })
 }
 

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use anyhow::Result;
 use harness::{Compile, Error, Launched, Source, Tile, Trial, thousands};
 
+use super::budget::Effect;
 use super::labels::{self, Coverage};
 use super::plan::{Class, PlannedLaunch};
 use super::rubric::{Part, Rubric, TileVariant, What};
@@ -58,6 +59,17 @@ impl<'a> Trials<'a> {
     }
 }
 
+/// What a launch does that is right on a C that holds only NaN, if C holds something else before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnStaleC {
+    /// It ends with a wrong C.
+    Wrong,
+    /// It fails.
+    Fails,
+    /// It stores fewer bytes if C holds the result.
+    StoresLess,
+}
+
 /// The launches of a part, in order, up to the first one that failed, and why it failed, or the first hidden one whose result is
 /// wrong: the points for hidden sizes are then lost, and so are those that count only if every result is right.
 pub struct LaunchResults<'a> {
@@ -67,8 +79,8 @@ pub struct LaunchResults<'a> {
     trials: BTreeMap<usize, &'a Trial>,
     pub done: Vec<(&'a PlannedLaunch, Launched)>,
     pub stopped: Option<(&'a PlannedLaunch, Error)>,
-    /// A launch whose result depends on what C holds before it, and whether it ends if C holds stale values.
-    pub reads_c: Option<(&'a PlannedLaunch, bool)>,
+    /// A launch that depends on what C holds before it, and what it does then.
+    pub reads_c: Option<(&'a PlannedLaunch, OnStaleC)>,
     /// For each launch in `done`, what was multiplied; none if the inputs do not identify elements.
     coverage: Vec<Option<Coverage>>,
 }
@@ -134,7 +146,10 @@ impl<'a> LaunchResults<'a> {
     fn launch_many(&mut self, launch: &'a PlannedLaunch) -> harness::Result<Launched> {
         let trial = self.trial(launch);
         let on_stale_c = trial.launch_on_stale_c(&launch.on);
-        let ends = on_stale_c.is_ok();
+        let does = match on_stale_c {
+            Ok(_) => OnStaleC::Wrong,
+            Err(_) => OnStaleC::Fails,
+        };
         if let Some(right) = on_stale_c.ok().filter(|one| one.verification.ok()) {
             return match self.does_more(launch, &right) {
                 true => trial.launch(&launch.on),
@@ -143,7 +158,7 @@ impl<'a> LaunchResults<'a> {
         }
         let on_nan = trial.launch_unsanitized(&launch.on)?;
         if on_nan.verification.ok() {
-            self.reads_c = Some((launch, ends));
+            self.reads_c = Some((launch, does));
             return Ok(on_nan);
         }
         // Its findings explain the wrong result.
@@ -193,8 +208,8 @@ impl<'a> LaunchResults<'a> {
     }
 
     /// Of the first public launch of several tiles, and of the one with the largest K: one whose result is right, but not if C holds
-    /// stale values before the launch.
-    fn depends_on_c(&self) -> Option<(&'a PlannedLaunch, bool)> {
+    /// stale values before the launch, or that stores less if it holds the result.
+    fn depends_on_c(&self) -> Option<(&'a PlannedLaunch, OnStaleC)> {
         let several = self.done.iter().find(|(launch, _)| {
             let [rows, columns, _] = launch.tiles(self.rubric);
             launch.is_public() && rows * columns > 1
@@ -204,12 +219,20 @@ impl<'a> LaunchResults<'a> {
         let deep = self.done.iter().find(is_deep);
         let right = several.into_iter().chain(deep);
         let mut right = right.filter(|(_, one)| one.verification.ok());
-        right.find_map(
-            |(launch, _)| match self.trial(launch).launch_on_stale_c(&launch.on) {
-                Ok(again) if again.verification.ok() => None,
-                again => Some((*launch, again.is_ok())),
-            },
-        )
+        right.find_map(|(launch, one)| {
+            let trial = self.trial(launch);
+            let does = match trial.launch_on_stale_c(&launch.on) {
+                Ok(again) if !again.verification.ok() => OnStaleC::Wrong,
+                // Both without the sanitizer: under it, a library's wait may store in other numbers.
+                Ok(stale) => {
+                    let again = trial.launch_on_result(&launch.on, one.c.clone()).ok()?;
+                    (stored(trial, &again) < stored(trial, &stale))
+                        .then_some(OnStaleC::StoresLess)?
+                }
+                Err(_) => OnStaleC::Fails,
+            };
+            Some((*launch, does))
+        })
     }
 
     /// The compiled kernel of a launch.
@@ -278,6 +301,19 @@ impl<'a> LaunchResults<'a> {
     pub fn label(&self, launch: &PlannedLaunch) -> String {
         launch.label(self.rubric)
     }
+}
+
+/// Bytes that a launch stores in global memory.
+fn stored(trial: &Trial, one: &Launched) -> f64 {
+    let counted = trial.instructions().iter().zip(&one.run.counters);
+    let of = |(of, counters)| {
+        let stores = [Effect::RegistersToGlobal, Effect::BulkStores];
+        stores
+            .map(|effect| effect.done(of, counters))
+            .iter()
+            .sum::<f64>()
+    };
+    counted.map(of).sum()
 }
 
 /// In NVRTC's message about a function without `__device__`, and about a generic lambda in a kernel.

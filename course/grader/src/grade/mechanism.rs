@@ -12,7 +12,7 @@ use super::launches::LaunchResults;
 use super::plan::PlannedLaunch;
 use super::rubric::{AssignmentKind, Measure, TileVariant, What};
 use super::turns::Turns;
-use super::{Complaint, budget, clock, feeds, pipeline, quote, turns};
+use super::{Complaint, budget, clock, feeds, pipeline, quote, sectors, turns};
 
 /// The most lines in a complaint; further lines usually have the same mistake.
 const SHOWN: usize = 4;
@@ -37,7 +37,7 @@ pub fn judge<'a>(all: &LaunchResults<'a>) -> Judged<'a> {
     let is_conflicts = |measure: &&Measure| measure.what == What::SharedWavefronts;
     let measures = all.part.measure.iter().chain(&all.rubric.measure);
     let (conflicts, others): (Vec<_>, Vec<_>) = measures.partition(is_conflicts);
-    let mut has_conflicts = false;
+    let (mut has_conflicts, mut has_excess_sectors) = (false, false);
     for measure in conflicts.into_iter().chain(others) {
         if has_conflicts
             && matches!(
@@ -46,6 +46,9 @@ pub fn judge<'a>(all: &LaunchResults<'a>) -> Judged<'a> {
             )
         {
             // The reason has been reported.
+            judged.has_complained();
+        }
+        if has_excess_sectors && measure.what == What::LoadsPerSector {
             judged.has_complained();
         }
         match measure.what {
@@ -61,7 +64,10 @@ pub fn judge<'a>(all: &LaunchResults<'a>) -> Judged<'a> {
             }
             What::TensorProducts => tensor_products(measure, all, &mut judged),
             What::CopiesAhead => pipeline::copies_ahead(measure, all, &mut judged),
-            What::BlockBarriers => pipeline::block_barriers(measure, all, &mut judged),
+            What::LoadsPerSector => sectors::loads_per_sector(measure, all, &mut judged),
+            What::BlockBarriers | What::BarriersPerStep => {
+                pipeline::block_barriers(measure, all, &mut judged)
+            }
             What::MultiplyingProducers => {
                 pipeline::multiplying_producers(measure, all, &mut judged);
             }
@@ -72,6 +78,7 @@ pub fn judge<'a>(all: &LaunchResults<'a>) -> Judged<'a> {
         }
         let complained = judged.next();
         has_conflicts |= complained && measure.what == What::SharedWavefronts;
+        has_excess_sectors |= complained && measure.what == What::GlobalLoads;
     }
     shared_bytes(all, &mut judged);
     judged

@@ -11,6 +11,9 @@ use super::rubric::{AssignmentKind, TileVariant};
 /// Number of wrong elements that are examined.
 const LOOKED_AT: usize = 64;
 
+/// The rounding of a subnormal f16.
+const SUBNORMAL: f64 = 1.0 / (1u64 << 25) as f64;
+
 /// The most elements of C among which a wrong one is searched for: with more, it would take minutes.
 const MOST_ELEMENTS: usize = 1 << 17;
 
@@ -43,7 +46,10 @@ pub fn of(launched: &Launched, task: AssignmentKind, tile: &TileVariant) -> Opti
 /// A short description of which elements are wrong, if there is one.
 pub fn pattern(launched: &Launched, task: AssignmentKind) -> Option<String> {
     let product = Product::of_task(launched, task);
-    pattern::of(&product.wrong(), [product.rows, product.columns])
+    let are_all_examined = product.want.iter().all(|(want, _)| !want.is_nan());
+    are_all_examined
+        .then(|| pattern::of(&product.wrong(), [product.rows, product.columns]))
+        .flatten()
 }
 
 /// C as it is and as it should be.
@@ -55,7 +61,8 @@ pub(super) struct Product<'a> {
     pitch: usize,
     /// Whether to compare bits, since elements are only moved.
     bits: bool,
-    /// The expected elements in row-major order, each with its tolerance.
+    /// The expected elements in row-major order, each with its tolerance. Those that are NaN or too large for f16 are not examined: they are
+    /// NaN.
     want: Vec<(f64, f64)>,
 }
 
@@ -79,8 +86,11 @@ impl<'a> Product<'a> {
             want: Vec::new(),
         };
         let whole = 0..size.k as usize;
-        let all =
-            (0..rows * columns).map(|at| product.sum(at / columns, at % columns, whole.clone()));
+        let is_examined = |want: f64| want.abs() <= half::f16::MAX.to_f64();
+        let all = (0..rows * columns).map(|at| {
+            let (want, bound) = product.sum(at / columns, at % columns, whole.clone());
+            (if is_examined(want) { want } else { f64::NAN }, bound)
+        });
         product.want = all.collect();
         product
     }
@@ -115,7 +125,8 @@ impl<'a> Product<'a> {
             sum += a * b;
             squares += a * b * a * b;
         }
-        (sum, f64::abs(sum) / 1024.0 + f64::sqrt(squares) / 4096.0)
+        let rounding = f64::max(f64::abs(sum) / 1024.0, SUBNORMAL);
+        (sum, rounding + f64::sqrt(squares) / 4096.0)
     }
 
     /// An element as it should be, and its tolerance.
@@ -142,7 +153,7 @@ impl<'a> Product<'a> {
         let is_wrong = |&(row, column): &(usize, usize)| {
             let (want, bound) = self.wanted(row, column);
             let right = (self.got(row, column) - want).abs() <= bound;
-            !right
+            !right && !want.is_nan()
         };
         all.filter(is_wrong).collect()
     }

@@ -17,6 +17,7 @@
 //! | `epilogue` | are the sums right, and what becomes of them wrong? |
 //! | `pattern` | which elements of C are wrong? |
 //! | `mechanism` | is it right for the right reason? |
+//! | `sectors` | does a warp load a sector again? |
 //! | `turns` | do lanes that would conflict take turns? |
 //! | `budget` | what may and must a kernel do, with whatever instructions? |
 //! | `own_slots` | do threads exchange values through shared memory? |
@@ -83,6 +84,7 @@ pub(crate) mod reasons;
 pub(crate) mod results;
 pub(crate) mod rubric;
 mod sanitizer;
+mod sectors;
 mod see;
 mod shared_values;
 pub(crate) mod text;
@@ -109,7 +111,7 @@ const NO_MISTAKE: &str = "none-of-these";
 
 /// The version of the rules, part of every grade: raised whenever the same kernel might get other points, or other
 /// sizes.
-pub const VERSION: &str = "25";
+pub const VERSION: &str = "26";
 
 /// What a child process has to grade; it prints a `results.json`.
 #[derive(Clone, Debug)]

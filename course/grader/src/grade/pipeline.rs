@@ -8,7 +8,7 @@ use super::groups;
 use super::judge::Judged;
 use super::launches::LaunchResults;
 use super::plan::{Class, PlannedLaunch, SMS};
-use super::rubric::Measure;
+use super::rubric::{Measure, What};
 
 /// Bytes of an element.
 const ELEMENT: u32 = 2;
@@ -16,6 +16,9 @@ const ELEMENT: u32 = 2;
 /// The limits are for few steps. Where a producer waits for an empty stage, its first copies are the earliest, and over many steps
 /// the average falls: with three stages, to little more than 1.
 const LONG_RUN: f64 = 1.05;
+
+/// Steps from which on the barriers of a step are counted.
+const MANY_STEPS: u64 = 16;
 
 /// A step waits for its copies if they were issued less than this many steps ahead.
 const WAITS: f64 = 0.5;
@@ -172,12 +175,18 @@ fn right<'b, 'a>(
     all.done.iter().filter(|(_, one)| one.verification.ok())
 }
 
-/// How often a warp that multiplies waits for other warps per tile of C: at barriers, and at mbarriers, which can form a barrier,
+/// How often a warp that multiplies waits for other warps per tile of C, or per step: at barriers, and at mbarriers, which can form a barrier,
 /// too. One warp of a block may wait for an empty stage before each copy that other warps wait for: if several do, they meet in each step.
 /// The warp with the most waits counts, because others would dilute an average.
 pub fn block_barriers<'a>(measure: &Measure, all: &LaunchResults<'a>, judged: &mut Judged<'a>) {
     for (launch, one) in right(all) {
-        let [rows, columns, _] = launch.tiles(all.rubric);
+        let [rows, columns, steps] = launch.tiles(all.rubric);
+        let (of_a_tile, unit, mistake) = match measure.what {
+            // With few steps, it is mostly the barriers of the epilogue.
+            What::BarriersPerStep if steps < MANY_STEPS => continue,
+            What::BarriersPerStep => (steps + 1, "step along K", "another-way"),
+            _ => (1, "tile of C", "barrier-in-each-step"),
+        };
         let tiles_of_a_block = (rows * columns).div_ceil(blocks(one).max(1));
         let multiplying = || one.run.leads.iter().filter(|lead| lead.of > 0);
         let mut copying = BTreeMap::new();
@@ -192,11 +201,12 @@ pub fn block_barriers<'a>(measure: &Measure, all: &LaunchResults<'a>, judged: &m
             let free = copies.map_or(0, |of| of.copies_for_others);
             lead.barriers + lead.waits_for_warps.saturating_sub(free)
         });
-        let most = waits.max().unwrap_or_default() as f64 / tiles_of_a_block.max(1) as f64;
+        let most = waits.max().unwrap_or_default() as f64;
+        let most = most / (tiles_of_a_block.max(1) * of_a_tile) as f64;
         let words = format!(
-            "a warp that multiplies waits {most:.2} times per tile of C for other warps, at barriers and mbarriers"
+            "a warp that multiplies waits {most:.2} times per {unit} for other warps, at barriers and mbarriers"
         );
-        judged.measured(measure, all, launch, (most, words), "barrier-in-each-step");
+        judged.measured(measure, all, launch, (most, words), mistake);
     }
 }
 

@@ -32,6 +32,9 @@ pub struct Rubric {
     /// Whether kernels choose their own tile: then the rubric's tile is the unit of sizes and budgets.
     #[serde(default)]
     pub own_tile: bool,
+    /// Whether A and B hold no NaN and no infinity, so that they may be converted by arithmetic.
+    #[serde(default)]
+    pub finite: bool,
     #[serde(default)]
     pub sizes: Sizes,
     /// The parts that the kernel's file is compiled for and graded as; at least one after reading.
@@ -195,6 +198,8 @@ pub enum What {
     /// Sectors loaded or copied relative to those of the operands' tiles over all steps, in units of the tile's
     /// `global_loads`.
     GlobalLoads,
+    /// How often a warp loads each of its sectors of global memory, on average.
+    LoadsPerSector,
     /// Sectors stored relative to those of the output tiles.
     GlobalStores,
     /// All wavefronts relative to those that would hold the tiles once, in units of the tile's `shared_traffic`. This
@@ -212,6 +217,8 @@ pub enum What {
     CopiesAhead,
     /// How often a warp that multiplies waits for other warps per tile of C, at any kind of barrier.
     BlockBarriers,
+    /// The same per step along K, with storing C as one more step, in launches of many steps.
+    BarriersPerStep,
     /// The fraction of copies whose issuing warp also multiplies.
     MultiplyingProducers,
     /// Warps of a block that multiply.

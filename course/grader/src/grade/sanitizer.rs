@@ -6,7 +6,7 @@ use harness::{Launched, lines};
 
 use super::advice::{IN_A_RING, KindOf, OVERWRITES, TOO_EARLY, advice};
 use super::judge::Judged;
-use super::launches::LaunchResults;
+use super::launches::{LaunchResults, OnStaleC};
 use super::plan::PlannedLaunch;
 use super::rubric::What;
 use super::{Complaint, barriers, element, groups, mbarriers, merged_loads, overrun, quote};
@@ -168,12 +168,15 @@ fn state<'a>(all: &LaunchResults<'a>) -> Option<(&'a PlannedLaunch, String, &'st
     });
     let output = all.rubric.task.output();
     changed.or_else(|| {
-        let (launch, ends) = all.reads_c?;
-        let what = match ends {
-            true => format!(
+        let (launch, does) = all.reads_c?;
+        let what = match does {
+            OnStaleC::Wrong => format!(
                 "{output} is wrong if it holds a mixture of NaN, 0 and 1 before the launch, and right if all of it is NaN"
             ),
-            false => format!("the kernel fails if {output} holds a mixture of NaN, 0 and 1 before the launch"),
+            OnStaleC::Fails => format!("the kernel fails if {output} holds a mixture of NaN, 0 and 1 before the launch"),
+            OnStaleC::StoresLess => format!(
+                "the kernel stores less if {output} holds the result before the launch: each launch has to store all of it"
+            ),
         };
         let hint = "which line reads the result before this launch has written it?";
         Some((launch, what, hint))

@@ -74,6 +74,14 @@ pub fn judge<'a>(all: &LaunchResults<'a>, faults: &Judged<'a>) -> (Vec<Line>, Ju
     (items, judged)
 }
 
+/// A number with some of its digits.
+fn rounded(number: f64) -> String {
+    match number.abs() {
+        size if size > 0.0 && size < 0.001 => format!("{number:.3e}"),
+        _ => format!("{number:.4}"),
+    }
+}
+
 /// A word that was only moved: compare its bits.
 fn word(one: &Launched, row: u32, column: u32, want: f64) -> String {
     let padded = one.problem.padded;
@@ -171,7 +179,7 @@ fn wrong_values<'a>(
         first.col,
         match all.rubric.task {
             AssignmentKind::Gemm | AssignmentKind::Predict =>
-                format!("{} where {:.4} should be", first.got, first.want),
+                format!("{} where {} should be", first.got, rounded(first.want)),
             AssignmentKind::Transpose => word(one, first.row, first.col, first.want),
         }
     );

@@ -142,7 +142,12 @@ impl Draw<'_> {
                     // One product alone may be too small for f16, and then no kernel would be right.
                     k: whole + k.saturating_sub(odd("odd k", k / 2)).max(1),
                 };
-                (size, Values::Random)
+                (
+                    size,
+                    Values::Extreme {
+                        finite: rubric.finite,
+                    },
+                )
             }
             Class::Deep { odd: is_odd } => {
                 let (less_m, less_n, least) = match is_odd {

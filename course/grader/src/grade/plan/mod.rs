@@ -26,7 +26,8 @@ pub enum Class {
     Large,
     /// More tiles than there are SMs, with one, two or five steps along K: a kernel may stop after a fixed number of tiles. It
     /// runs without the sanitizer, under which it would take longer than all other launches together, unless it executes
-    /// instructions that no smaller launch with the same tile has executed.
+    /// instructions that no smaller launch with the same tile has executed. Some of its numbers are extreme: there are enough rows and
+    /// columns for each kind.
     Many(Grid),
     /// A single tile with a larger K than in all other launches: a kernel may stop at the largest K that its author
     /// tested.
