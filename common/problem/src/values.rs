@@ -56,10 +56,18 @@ pub fn stale_values(elements: usize) -> Vec<u8> {
     bytes
 }
 
-/// Of so many rows of A, or columns of B, one is of each kind of [`Values::Extreme`], on average.
-const EXTREME: u64 = 16;
+/// The kinds of [`Values::Extreme`]: the power of two by which all numbers of a row or column are multiplied, and what one of them then is.
+const KINDS: [(f32, Option<f16>); 6] = [
+    (1.0, Some(f16::NAN)),
+    (1.0, Some(f16::INFINITY)),
+    (1.0, Some(f16::NEG_INFINITY)),
+    (16_384.0, None),
+    (1.0 / 16_384.0, None),
+    (1.0 / 262_144.0, None),
+];
 
-/// Makes rows of A, or columns of B, extreme. The first is not, so that the first element is as random as all others.
+/// Makes a row of A, or a column of B, extreme in each way. One of each, since the emulator takes several times as long for products that
+/// overflow or are subnormal. The first is not, so that the first element is as random as all others.
 fn make_extreme(
     (seed, finite): (u64, bool),
     matrix: &mut [f16],
@@ -71,23 +79,19 @@ fn make_extreme(
     } else {
         (columns, rows)
     };
-    for line in 1..lines {
-        let random = splitmix64(splitmix64(seed ^ 0xe87e ^ u64::from(is_a)) ^ u64::from(line));
-        let at = (random >> 32) as u32 % depth.max(1);
-        // By which power of two all are multiplied, and what one of them then is.
-        let (factor, one) = match random % EXTREME {
-            0 => (1.0, Some(f16::NAN)),
-            1 => (1.0, Some(f16::INFINITY)),
-            2 => (1.0, Some(f16::NEG_INFINITY)),
-            3 => (16_384.0, None),
-            4 => (1.0 / 16_384.0, None),
-            5 => (1.0 / 262_144.0, None),
-            _ => continue,
-        };
-        let one = match one {
-            Some(_) if finite => continue,
-            one => one,
-        };
+    let mut random = splitmix64(seed ^ 0xe87e ^ u64::from(is_a));
+    let mut below = |bound: u32| {
+        random = splitmix64(random);
+        (random >> 32) as u32 % bound.max(1)
+    };
+    // Each in a part of its own, so that none is changed twice.
+    let parts = KINDS.len() as u32;
+    for ((factor, one), part) in KINDS.iter().zip(0..) {
+        let [first, end] = [part, part + 1].map(|part| 1 + (lines - 1) * part / parts);
+        let (line, at) = (first + below(end - first), below(depth));
+        if first == end || finite && one.is_some() {
+            continue;
+        }
         let place = |k: u32| {
             let (row, column) = if is_a { (line, k) } else { (k, line) };
             row as usize * padded as usize + column as usize
@@ -96,7 +100,7 @@ fn make_extreme(
             matrix[element] = f16::from_f32_const(matrix[element].to_f32_const() * factor);
         }
         if let Some(one) = one {
-            matrix[place(at)] = one;
+            matrix[place(at)] = *one;
         }
     }
 }
