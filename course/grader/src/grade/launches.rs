@@ -208,7 +208,7 @@ impl<'a> LaunchResults<'a> {
     }
 
     /// Of the first public launch of several tiles, and of the one with the largest K: one whose result is right, but not if C holds
-    /// stale values before the launch; or the first, if it stores less when C holds the result.
+    /// stale values before the launch, or that stores less if it holds the result.
     fn depends_on_c(&self) -> Option<(&'a PlannedLaunch, OnStaleC)> {
         let several = self.done.iter().find(|(launch, _)| {
             let [rows, columns, _] = launch.tiles(self.rubric);
@@ -223,8 +223,6 @@ impl<'a> LaunchResults<'a> {
             let trial = self.trial(launch);
             let does = match trial.launch_on_stale_c(&launch.on) {
                 Ok(again) if !again.verification.ok() => OnStaleC::Wrong,
-                // The large one is not launched once more.
-                Ok(_) if matches!(launch.class, Class::Deep { .. }) => return None,
                 // Both without the sanitizer: under it, a library's wait may store in other numbers.
                 Ok(stale) => {
                     let again = trial.launch_on_result(&launch.on, one.c.clone()).ok()?;
