@@ -1,6 +1,6 @@
 // fast.cu's last kernel, matmul_12.cuh, as a library for `labs bf16_tn time --beside libfast_cu.so`. With fast.cu beside this file:
 //   nvcc -std=c++17 -O3 -DNDEBUG -gencode arch=compute_90a,code=sm_90a -shared -Xcompiler -fPIC -I fast.cu/examples/matmul -o libfast_cu.so fast_cu.cu -lcuda
-// Its own program multiplies by runKernel12, which keeps the tensor maps of the first call. Here A, B and C are other ones in each call.
+// Its own program multiplies by runKernel12, which keeps the tensor maps of the first call. Here each call has its own A, B and C.
 #include <algorithm>
 #include <cassert>
 #include <cstring>
@@ -30,6 +30,7 @@ extern "C" int gemm_bf16_tn(int m, int n, int k, const void* a, const void* b, v
         std::vector<int> tiles(BLOCKS * M12::SPACE_LEN);
         M12::createHilbert(n / (BM * CLUSTER), m / BN, BLOCKS / CLUSTER, tiles.data());
         cudaFree(order);
+        order = nullptr, rows = columns = 0;
         if (cudaMalloc(&order, tiles.size() * sizeof(int)) != cudaSuccess)
             return 2;
         cudaMemcpy(order, tiles.data(), tiles.size() * sizeof(int), cudaMemcpyHostToDevice);

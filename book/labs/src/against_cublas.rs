@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::rc::Rc;
 
-use gpu::{Contestant, Context, Cublas, CublasLt, Elements, OtherGemm, Samples, Timing, alternate};
+use gpu::{Contestant, Context, Cublas, CublasLt, Elements, ExternalGemm, Samples, Timing, alternate};
 use half::bf16;
 use harness::table::{plural, table};
 use harness::{
@@ -126,12 +126,12 @@ fn sizes(asked: &[Size]) -> Result<Vec<Size>> {
 /// What the kernel is compared with, besides cuBLASLt's algorithms, which differ from size to size.
 struct Opponents {
     cublas: Cublas,
-    other: Option<(String, OtherGemm)>,
+    other: Option<(String, ExternalGemm)>,
 }
 
 impl Opponents {
     fn new(gpu: &Context, beside: Option<&Path>) -> Result<Self> {
-        let open = |file: &Path| Ok::<_, Error>((library_name(file), OtherGemm::open(gpu, file)?));
+        let open = |file: &Path| Ok::<_, Error>((library_name(file), ExternalGemm::open(gpu, file)?));
         Ok(Self {
             cublas: Cublas::new(gpu)?,
             other: beside.map(open).transpose()?,
@@ -142,7 +142,8 @@ impl Opponents {
 /// `fast_cu` for `some/libfast_cu.so`.
 fn library_name(file: &Path) -> String {
     let stem = file.file_stem().unwrap_or_default().to_string_lossy();
-    stem.strip_prefix("lib").unwrap_or(&stem).to_owned()
+    let name = stem.strip_prefix("lib").filter(|name| !name.is_empty());
+    name.unwrap_or(&stem).to_owned()
 }
 
 fn context(device: &Device) -> Result<&Context> {
@@ -303,6 +304,7 @@ fn time_size(
     }
     if let Some((name, library)) = other {
         let sets = &on_gpu;
+        // It has multiplied this size above.
         let run = move |set: usize| library.run(sets[set], shape).map(|_| ());
         contestants.push(contestant(name, run));
     }
@@ -477,7 +479,7 @@ mod tests {
     fn a_library_is_called_as_its_file() {
         let names =
             ["some/libfast_cu.so", "mine.so", "lib"].map(|file| library_name(file.as_ref()));
-        assert_eq!(names, ["fast_cu", "mine", ""]);
+        assert_eq!(names, ["fast_cu", "mine", "lib"]);
     }
 
     #[test]

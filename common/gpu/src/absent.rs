@@ -45,8 +45,8 @@ pub enum Nvrtc {}
 pub enum Cublas {}
 /// cuBLASLt, with the fastest of its algorithms.
 pub enum CublasLt {}
-/// A GEMM of others.
-pub enum OtherGemm {}
+/// A third-party GEMM.
+pub enum ExternalGemm {}
 
 /// `fn name(&self, …) -> …` of a type without values.
 macro_rules! never {
@@ -105,7 +105,7 @@ never!(Cublas {
     gemm(elements: Elements, buffers: [&Buffer; 3], shape: [usize; 3]) -> Result<(), GpuError>;
     gemm_tn(elements: Elements, buffers: [&Buffer; 3], shape: [usize; 3]) -> Result<(), GpuError>;
 });
-never!(OtherGemm {
+never!(ExternalGemm {
     run(buffers: [&Buffer; 3], shape: [usize; 3]) -> Result<bool, GpuError>;
 });
 never!(CublasLt {
@@ -202,7 +202,7 @@ impl Cublas {
     }
 }
 
-impl OtherGemm {
+impl ExternalGemm {
     /// Opens a library.
     ///
     /// # Errors

@@ -198,16 +198,24 @@ pub enum GpuError {
         /// cuBLAS's message.
         message: String,
     },
-    /// A library of others cannot be used.
+    /// A third-party library cannot be used.
     #[error(
         "{file}: {reason}; it must be a shared library for this machine that exports `gemm_bf16_tn` \
          (book/labs/README.md, \"Beside a library\")"
     )]
-    OtherGemm {
+    ExternalGemm {
         /// The library.
         file: String,
         /// The system's message.
         reason: String,
+    },
+    /// A third-party library failed.
+    #[error("`gemm_bf16_tn` returned {code} for M, N, K = {size:?}: see what this library says of the code")]
+    ExternalGemmFailed {
+        /// What it returned.
+        code: i32,
+        /// M, N and K.
+        size: [i32; 3],
     },
 }
 

@@ -11,7 +11,7 @@
 //! | `memory`, `tensor` | bytes on the device; the map by which TMA reads them |
 //! | `module`, `launch`, `params` | PTX in, kernels and variables out; a launch, with arguments checked against the PTX |
 //! | `cublas`, `cublaslt` | the baselines |
-//! | `other_gemm` | a GEMM from a library of others |
+//! | `external_gemm` | a third-party GEMM from a shared library |
 //! | `timing`, `graph` | which kernel is faster: events, graphs, interleaved samples |
 //! | `kernel_names` | the names of a library's kernels |
 //! | `clock` | the SM clock during a measurement, counted by the SMs |
@@ -58,7 +58,7 @@ mod module;
 #[cfg(not(target_family = "wasm"))]
 mod nvrtc;
 #[cfg(not(target_family = "wasm"))]
-mod other_gemm;
+mod external_gemm;
 #[cfg(not(target_family = "wasm"))]
 mod params;
 #[cfg(not(target_family = "wasm"))]
@@ -90,7 +90,7 @@ pub use module::{Function, Module};
 #[cfg(not(target_family = "wasm"))]
 pub use nvrtc::Nvrtc;
 #[cfg(not(target_family = "wasm"))]
-pub use other_gemm::OtherGemm;
+pub use external_gemm::ExternalGemm;
 pub use plain::{
     Compiled, Contestant, DeviceInfo, Element, Elements, Fill, KernelArg, LaunchConfig, Range,
     Samples, Swizzle, Telemetry, TensorMap, Timing, TranslationUnit,

@@ -27,7 +27,7 @@ pub fn steers(c: char) -> bool {
     is_ignorable || separates || c.is_control() && !"\n\t".contains(c)
 }
 
-/// Text in which each of these characters is shown as U+FFFD.
+/// Replaces each character for which [`steers`] holds by U+FFFD.
 pub fn harmless(text: &str) -> String {
     text.replace(steers, "\u{fffd}")
 }

@@ -12,7 +12,7 @@ pub enum Values {
     /// As [`Values::Random`], but some rows of A and columns of B have numbers so large or so small that sums are infinite or subnormal in
     /// f16.
     Extreme {
-        /// Otherwise some hold a NaN or an infinity.
+        /// Whether all numbers are finite. If not, some rows and columns hold a NaN or an infinity.
         finite: bool,
     },
     /// Zeros, for a launch that is only timed.
@@ -67,7 +67,7 @@ const KINDS: [(f32, Option<f16>); 6] = [
 ];
 
 /// Makes a row of A, or a column of B, extreme in each way. One of each, since the emulator takes several times as long for products that
-/// overflow or are subnormal. The first is not, so that the first element is as random as all others.
+/// overflow or are subnormal. The first row or column stays random.
 fn make_extreme(
     (seed, finite): (u64, bool),
     matrix: &mut [f16],

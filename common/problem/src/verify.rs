@@ -1,4 +1,4 @@
-//! Verifies C. Every comparison is written so that NaN fails.
+//! Verifies C. A NaN fails unless the sum is NaN, too; every comparison is written so.
 use std::collections::BTreeSet;
 use std::ops::Range;
 
@@ -119,7 +119,7 @@ impl Verification {
     }
 }
 
-/// Whether an element is NaN or infinite, as it should be: infinite, too, if the sum is too large for f16.
+/// Whether an element is correctly NaN or infinite. A sum that is too large for f16 is infinite, too.
 fn is_as_extreme(got: f16, want: f64, bound: f64) -> bool {
     match (got.is_nan(), got.is_infinite()) {
         (true, _) => want.is_nan(),

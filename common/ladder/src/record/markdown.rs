@@ -57,7 +57,7 @@ pub fn markdown(record: &Record, plots: &[(&str, String)]) -> String {
         if !clocks.is_empty() {
             text += &format!(
                 "\n## Clocks and power\n\nThe speed of {last} relative to the better of cuBLAS and cuBLASLt, as a product: it needs fewer or more clocks,\n\
-                 and runs at a higher or lower frequency. In the sustained regime all contestants share a frequency. In the cool regime each\n\
+                 and runs at a higher or lower frequency. In the sustained regime all contestants run at nearly one frequency. In the cool regime each\n\
                  has the one that its own power leaves within a sample, so the second factor is below 100% if it draws more in each clock.\n\n{clocks}"
             );
         }

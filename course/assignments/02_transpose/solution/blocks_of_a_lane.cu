@@ -32,7 +32,7 @@ transpose(const unsigned short* in, unsigned short* out, int rows, int cols)
     out += blockIdx.x % colTiles * TILE_COLS * rows + blockIdx.x / colTiles * TILE_ROWS;
 
     // Load. Lanes are along the rows of the tile.
-    const int lane = threadIdx.x;
+    const int lane = threadIdx.x;                      // the block is one warp
     #pragma unroll
     for (int i = lane; i < TILE_ROWS * CHUNKS; i += THREADS)
         asm volatile("cp.async.cg.shared.global [%0], [%1], 16;"

@@ -19,7 +19,6 @@ extern "C" __constant__ int gemm_launch[] = {BM, BN, BK, THREADS, 0, 1};
 
 static_assert(BK == ROW && BN == ROW, "the rows of A's, B's and C's tiles are equally long");
 static_assert(BM * CHUNKS % THREADS == 0 && BK * CHUNKS % THREADS == 0, "the threads copy whole rows at a time");
-static_assert(BM * BN <= BM * BK + BK * BN, "the tile of C takes the place of those of A and B");
 
 // The position of a chunk: its first element, counted from the tile's. A's rows are padded to 48 bytes, the others to 80.
 __device__ int placeA(int row, int chunk) { return row * LDA + chunk * CHUNK; }
@@ -70,8 +69,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2)
 gemm(const unsigned short* A, const unsigned short* B, unsigned short* C, int M, int N, int K)
 {
     __shared__ __align__(128) unsigned short tiles[BM * LDA + HK * LDB > BM * LDB ? BM * LDA + HK * LDB : BM * LDB];
-    unsigned short* As = tiles;                        // (BM, BK)
-    unsigned short* Bs = tiles + BM * LDA;              // (BK, BN)
+    unsigned short* As = tiles;                        // (BM, HK), rows of LDA
+    unsigned short* Bs = tiles + BM * LDA;             // (HK, BN), rows of LDB
     unsigned short* Cs = tiles;                        // (BM, BN), after the last use of A and B
 
     // Which tile? Blocks are numbered down C's columns of tiles, so that neighbors share columns of B.
@@ -83,7 +82,7 @@ gemm(const unsigned short* A, const unsigned short* B, unsigned short* C, int M,
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     const int warpRow = warp / (BN / WN) * WM, warpCol = warp % (BN / WN) * WN;
 
-    // What do I copy? The same chunk of every 32nd row: as many as the threads cover at a time.
+    // What do I copy of B? The same chunk of every 32nd row: as many as the threads cover at a time.
     const int myRow = threadIdx.x / 32 * 8 + threadIdx.x % 8, myChunk = threadIdx.x / 8 % 4;
     A += tileRow * K;
     B += tileCol + myChunk * CHUNK;

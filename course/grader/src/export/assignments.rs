@@ -122,10 +122,10 @@ impl Assignment {
 }
 
 /// The explanations of all predictions' answers, as students get them.
-pub fn sealed_reasons(assignments: &[Assignment]) -> Result<String> {
+pub fn encrypted_reasons(assignments: &[Assignment]) -> Result<String> {
     let rubrics = assignments.iter().filter_map(|one| one.file("rubric.toml"));
     let rubrics: Result<Vec<_>> = rubrics.map(Rubric::parse).collect();
-    reasons::sealed(&rubrics?)
+    reasons::encrypted(&rubrics?)
 }
 
 /// The files around the assignments: what students read first, how grading works, where it runs.

@@ -51,7 +51,7 @@ pub fn course(root: &Path, book: &Book) -> Result<FileTree> {
     }
     tree.text(
         "course/grader/src/grade/reasons.toml",
-        &assignments::sealed_reasons(&assignments)?,
+        &assignments::encrypted_reasons(&assignments)?,
     );
     if book.travels() {
         files::book(root, &mut tree)?;

@@ -135,7 +135,7 @@ pub fn judge(
     if !unknown.is_empty() {
         let (_, why) = &mut size;
         *why = format!(
-            "diagnosis.toml has {}, but only {} are read: is it misspelt? {why}",
+            "diagnosis.toml has {}, but only {} are read: is one misspelt? {why}",
             unknown.join(", "),
             KEYS.join(", ")
         );

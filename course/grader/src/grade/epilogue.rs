@@ -1,5 +1,4 @@
-//! Whether C is what the right sums become by one wrong step: by a factor, or by another conversion. Then every product is right, and
-//! what happens to the sums is not.
+//! Whether the sums are right and one step after them is wrong: a factor, or another conversion.
 use harness::Launched;
 
 use super::diagnosis::{Cause, CauseKind};
@@ -8,10 +7,10 @@ use super::misplaced::{ENOUGH, Product};
 /// The anchor on the book's page of mistakes.
 const MISTAKE: &str = "wrong-epilogue";
 
-/// Sums of this many tolerances tell how much an element is of what it should be.
+/// Only sums of at least this many tolerances determine the factor.
 const LARGE: f64 = 64.0;
 
-/// The factors that are found: f16 has no numbers for others.
+/// Factors that are searched for. Others make most elements infinite or subnormal in f16.
 const FACTORS: std::ops::Range<f64> = 1e-3..1e3;
 
 /// The cause, if all wrong elements agree.

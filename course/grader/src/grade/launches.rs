@@ -59,14 +59,18 @@ impl<'a> Trials<'a> {
     }
 }
 
-/// What a launch does that is right on a C that holds only NaN, if C holds something else before it.
+/// How a launch that is right if C holds only NaN goes wrong if C holds something else.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OnStaleC {
-    /// It ends with a wrong C.
+    /// C is wrong if it holds a mixture of NaN, 0 and 1 before the launch.
     Wrong,
-    /// It fails.
+    /// The launch then fails.
     Fails,
-    /// It stores fewer bytes if C holds the result.
+    /// C is wrong if it holds the result before the launch.
+    WrongOnResult,
+    /// The launch then fails.
+    FailsOnResult,
+    /// The launch then stores fewer bytes.
     StoresLess,
 }
 
@@ -223,12 +227,13 @@ impl<'a> LaunchResults<'a> {
             let trial = self.trial(launch);
             let does = match trial.launch_on_stale_c(&launch.on) {
                 Ok(again) if !again.verification.ok() => OnStaleC::Wrong,
-                // Both without the sanitizer: under it, a library's wait may store in other numbers.
-                Ok(stale) => {
-                    let again = trial.launch_on_result(&launch.on, one.c.clone()).ok()?;
-                    (stored(trial, &again) < stored(trial, &stale))
-                        .then_some(OnStaleC::StoresLess)?
-                }
+                // Both run without the sanitizer, under which a library's wait loop may store another number of bytes.
+                Ok(stale) => match trial.launch_on_result(&launch.on, one.c.clone()) {
+                    Ok(again) if !again.verification.ok() => OnStaleC::WrongOnResult,
+                    Ok(again) if stored(trial, &again) < stored(trial, &stale) => OnStaleC::StoresLess,
+                    Ok(_) => return None,
+                    Err(_) => OnStaleC::FailsOnResult,
+                },
                 Err(_) => OnStaleC::Fails,
             };
             Some((*launch, does))

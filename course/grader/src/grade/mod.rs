@@ -14,7 +14,7 @@
 //! | `misplaced` | which elements of C are swapped, which products are missing? |
 //! | `probe` | which elements are multiplied with each other? |
 //! | `one_place` | which elements are stored to one place of shared memory? |
-//! | `epilogue` | are the sums right, and what becomes of them wrong? |
+//! | `epilogue` | are the sums right, and is a later step wrong? |
 //! | `pattern` | which elements of C are wrong? |
 //! | `mechanism` | is it right for the right reason? |
 //! | `sectors` | does a warp load a sector again? |

@@ -17,7 +17,7 @@ const ELEMENT: u32 = 2;
 /// the average falls: with three stages, to little more than 1.
 const LONG_RUN: f64 = 1.05;
 
-/// Steps from which on the barriers of a step are counted.
+/// Launches with fewer steps along K are not examined for barriers per step.
 const MANY_STEPS: u64 = 16;
 
 /// A step waits for its copies if they were issued less than this many steps ahead.

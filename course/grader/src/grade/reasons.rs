@@ -1,5 +1,5 @@
 //! Why the answers to predictions are what they are. An explanation is shown with a right answer; in the students' repository it is
-//! sealed by that answer, so that nobody reads it there by accident: the grader computes the answer, and with it the text.
+//! encrypted with that answer as the key, so that nobody reads it there by accident: the grader computes the answer, and with it the text.
 use std::collections::BTreeMap;
 
 use anyhow::{Context, Result, ensure};
@@ -11,8 +11,8 @@ use super::rubric::{Prediction, Rubric};
 /// Explanations by assignment and key.
 const REASONS: &str = include_str!("reasons.toml");
 
-/// What a sealed explanation begins with; hexadecimal digits follow.
-const SEALED: &str = "sealed ";
+/// What an encrypted explanation begins with; hexadecimal digits follow.
+const ENCRYPTED: &str = "encrypted ";
 
 type Reasons = BTreeMap<String, BTreeMap<String, String>>;
 
@@ -29,48 +29,48 @@ fn in_text(text: &str, assignment: &str, prediction: &Prediction) -> Result<Stri
         format!("the prediction {key} has no reason: add it to reasons.toml, under [{assignment}]")
     };
     let found = found.with_context(none)?;
-    let Some(digits) = found.strip_prefix(SEALED) else {
+    let Some(digits) = found.strip_prefix(ENCRYPTED) else {
         return Ok(found.clone());
     };
     let changed = || {
         format!(
-            "the reason of the prediction {key} was sealed for other offsets: restore rubric.toml and reasons.toml"
+            "the reason of the prediction {key} was encrypted for other offsets: restore rubric.toml and reasons.toml"
         )
     };
     let bytes = bytes(digits).with_context(changed)?;
-    String::from_utf8(veiled(assignment, prediction, &bytes)).with_context(changed)
+    String::from_utf8(xor_keystream(assignment, prediction, &bytes)).with_context(changed)
 }
 
-/// All explanations of these rubrics, sealed: what an exported grader has as `reasons.toml`.
-pub fn sealed(rubrics: &[Rubric]) -> Result<String> {
+/// All explanations of these rubrics, encrypted: what an exported grader has as `reasons.toml`.
+pub fn encrypted(rubrics: &[Rubric]) -> Result<String> {
     let mut all = Reasons::new();
     for rubric in rubrics {
-        let seal = |one: &Prediction| {
-            let veiled = veiled(&rubric.name, one, one.reason.as_bytes());
+        let encrypt = |one: &Prediction| {
+            let bytes = xor_keystream(&rubric.name, one, one.reason.as_bytes());
             (
                 one.key.clone(),
-                format!("{SEALED}{}", harness::hex(&veiled)),
+                format!("{ENCRYPTED}{}", harness::hex(&bytes)),
             )
         };
-        let sealed: BTreeMap<_, _> = rubric.prediction.iter().map(seal).collect();
-        if !sealed.is_empty() {
-            all.insert(rubric.name.clone(), sealed);
+        let of_this: BTreeMap<_, _> = rubric.prediction.iter().map(encrypt).collect();
+        if !of_this.is_empty() {
+            all.insert(rubric.name.clone(), of_this);
         }
     }
     let text = toml::to_string(&all)?;
     Ok(format!(
-        "# Why the answers to the predictions are what they are: shown with a right answer, and sealed by it.\n\n{text}"
+        "# Why the answers to the predictions are what they are: shown with a right answer, which is the key.\n\n{text}"
     ))
 }
 
-/// The text, if it is sealed, and the other way round: the exclusive or with bytes that the right answer determines.
-fn veiled(assignment: &str, prediction: &Prediction, text: &[u8]) -> Vec<u8> {
+/// Encrypts or decrypts, which is the same operation: XOR with a keystream derived from the right answer.
+fn xor_keystream(assignment: &str, prediction: &Prediction, text: &[u8]) -> Vec<u8> {
     let (key, answer) = (&prediction.key, predict::counted(prediction));
     let block = |number: u32| Sha256::digest(format!("{assignment} {key} {answer} {number}"));
-    let veil = (0..).flat_map(block);
+    let keystream = (0..).flat_map(block);
     text.iter()
-        .zip(veil)
-        .map(|(text, veil)| text ^ veil)
+        .zip(keystream)
+        .map(|(text, key)| text ^ key)
         .collect()
 }
 
@@ -90,24 +90,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_sealed_reason_is_read_with_the_right_answer_only() {
+    fn an_encrypted_reason_is_read_with_the_right_answer_only() {
         let text = include_str!("../../../assignments/05_swizzle/rubric.toml");
         let mut rubric = Rubric::parse(text).expect("a rubric");
         for prediction in &mut rubric.prediction {
             prediction.reason =
                 "since 2 × 2 lanes conflict, whatever their row is, and so on".into();
         }
-        let sealed = sealed(std::slice::from_ref(&rubric)).expect("TOML");
-        assert!(!sealed.contains("lanes"), "{sealed}");
+        let text = encrypted(std::slice::from_ref(&rubric)).expect("TOML");
+        assert!(!text.contains("lanes"), "{text}");
         let [first, ..] = &mut *rubric.prediction else {
             panic!("no prediction");
         };
-        let read = |of: &Prediction| in_text(&sealed, "05_swizzle", of);
+        let read = |of: &Prediction| in_text(&text, "05_swizzle", of);
         assert_eq!(read(first).ok().as_ref(), Some(&first.reason));
         first.offsets.truncate(1);
         let error = read(first).expect_err("another answer");
         assert!(error.to_string().contains("restore rubric.toml"), "{error}");
-        for wrong in ["sealed 0", "sealed zz", "sealed é0"] {
+        for wrong in ["encrypted 0", "encrypted zz", "encrypted é0"] {
             let text = format!("[05_swizzle]\n{} = \"{wrong}\"\n", first.key);
             assert!(in_text(&text, "05_swizzle", first).is_err(), "{wrong}");
         }

@@ -138,9 +138,9 @@ pub fn judge<'a>(all: &LaunchResults<'a>) -> Judged<'a> {
     judged
 }
 
-/// Whether a barrier, a wait or a fence is between the two accesses of a race: in the order in which they came, or, if bytes were read too
-/// early, in that of the text. Of a loop, the text does not tell where it begins: what comes from a later line to an earlier one has passed
-/// its end.
+/// Whether a barrier, a wait or a fence is between the two accesses of a race: in execution order, or in program order if bytes were read too
+/// early. If the second access comes earlier in the text, control has gone around a loop, so everything after the first or before the second
+/// is between them.
 fn would_order(note: &Finding, finding: &Finding, has_early: bool) -> bool {
     let (FindingKind::Race(conflict) | FindingKind::MissingProxyFence(conflict)) = &finding.kind
     else {
@@ -174,6 +174,12 @@ fn state<'a>(all: &LaunchResults<'a>) -> Option<(&'a PlannedLaunch, String, &'st
                 "{output} is wrong if it holds a mixture of NaN, 0 and 1 before the launch, and right if all of it is NaN"
             ),
             OnStaleC::Fails => format!("the kernel fails if {output} holds a mixture of NaN, 0 and 1 before the launch"),
+            OnStaleC::WrongOnResult => {
+                format!("{output} is wrong if it holds the result before the launch")
+            }
+            OnStaleC::FailsOnResult => {
+                format!("the kernel fails if {output} holds the result before the launch")
+            }
             OnStaleC::StoresLess => format!(
                 "the kernel stores less if {output} holds the result before the launch: each launch has to store all of it"
             ),

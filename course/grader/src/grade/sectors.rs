@@ -20,6 +20,7 @@ pub fn loads_per_sector<'a>(measure: &Measure, all: &LaunchResults<'a>, judged: 
     let right = all.done.iter().filter(|(_, one)| one.verification.ok());
     for (launch, _) in right.filter(|(launch, _)| is_small(launch.class)) {
         let trial = all.trial(launch);
+        // It has ended without an error before.
         let Ok(traced) = trial.launch_one_cluster(&launch.on, launch.on.seed) else {
             continue;
         };

@@ -390,15 +390,15 @@ fn workflow_and_container_can_be_read() {
 
 /// Students have the explanations of predictions' answers, since their grader shows them, but cannot read them.
 #[test]
-fn explanations_of_answers_are_sealed() {
+fn explanations_of_answers_are_encrypted() {
     let path = "course/grader/src/grade/reasons.toml";
     let plain: toml::Table = read(&root().join(path)).parse().expect("TOML");
-    let sealed: toml::Table = text(path).parse().expect("TOML");
+    let all: toml::Table = text(path).parse().expect("TOML");
     for (assignment, reasons) in &plain {
         for (key, reason) in reasons.as_table().expect("a table") {
             let reason = reason.as_str().expect("a text");
-            let sealed = sealed[assignment][key].as_str().expect("a text");
-            assert_eq!(sealed.len(), "sealed ".len() + 2 * reason.len(), "{key}");
+            let one = all[assignment][key].as_str().expect("a text");
+            assert_eq!(one.len(), "encrypted ".len() + 2 * reason.len(), "{key}");
             for (path, _) in exported()
                 .files()
                 .filter(|(path, _)| path.starts_with("course/"))

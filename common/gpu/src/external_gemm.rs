@@ -1,4 +1,4 @@
-//! A GEMM from a shared library of others, to be compared with.
+//! A third-party GEMM from a shared library, as an opponent.
 use crate::cublas::dimension;
 use crate::primary::Primary;
 use crate::{Buffer, Context, GpuError, dynamic};
@@ -6,7 +6,7 @@ use std::ffi::{c_int, c_void};
 use std::path::Path;
 use std::rc::Rc;
 
-/// M, N, K; A, B and C on the device; the stream. Returns 0, or a code that says why the library does not multiply this.
+/// M, N, K; A, B and C on the device; the stream.
 type Gemm = unsafe extern "C" fn(
     c_int,
     c_int,
@@ -17,27 +17,26 @@ type Gemm = unsafe extern "C" fn(
     *mut c_void,
 ) -> c_int;
 
-/// The function `gemm_bf16_tn` of a shared library. It enqueues C = A B^T in bf16 on a stream, and allocates nothing for
-/// operands of a size that it has multiplied before, since a graph may be recorded:
+/// The function `gemm_bf16_tn` of a shared library, which enqueues C = A B^T in bf16 on a stream:
 ///
 /// ```c
 /// int gemm_bf16_tn(int m, int n, int k, const void* a, const void* b, void* c, cudaStream_t stream);
 /// ```
 ///
-/// A is m x k, B n x k and C m x n, all row-major and without gaps. It returns 0; any other code says that it does not
-/// multiply this size.
-pub struct OtherGemm {
+/// A is m x k, B n x k and C m x n, all row-major and without gaps. It returns 0 if the product is enqueued, 1 if it does not multiply this
+/// size, and another code if it failed. A call with the size of the previous call must not allocate or wait, since a graph may be captured.
+pub struct ExternalGemm {
     gemm: Gemm,
     context: Rc<Primary>,
 }
 
-impl OtherGemm {
+impl ExternalGemm {
     /// Opens the library `file`, which stays open until the process ends.
     ///
     /// # Errors
-    /// [`GpuError::OtherGemm`] if it is not a shared library with this function.
+    /// [`GpuError::ExternalGemm`] if it is not a shared library with this function.
     pub fn open(gpu: &Context, file: &Path) -> Result<Self, GpuError> {
-        let unfit = |reason: String| GpuError::OtherGemm {
+        let unfit = |reason: String| GpuError::ExternalGemm {
             file: file.display().to_string(),
             reason,
         };
@@ -60,7 +59,7 @@ impl OtherGemm {
     /// size.
     ///
     /// # Errors
-    /// [`GpuError::Size`], [`GpuError::Dimension`], [`GpuError::Driver`].
+    /// [`GpuError::Size`], [`GpuError::Dimension`], [`GpuError::Driver`], [`GpuError::ExternalGemmFailed`].
     pub fn run(&self, [a, b, c]: [&Buffer; 3], [m, n, k]: [usize; 3]) -> Result<bool, GpuError> {
         a.holds("A", [m, k], 2)?;
         b.holds("B", [n, k], 2)?;
@@ -79,6 +78,13 @@ impl OtherGemm {
                 self.context.stream().cast(),
             )
         };
-        Ok(code == 0)
+        match code {
+            0 => Ok(true),
+            1 => Ok(false),
+            code => Err(GpuError::ExternalGemmFailed {
+                code,
+                size: [m, n, k],
+            }),
+        }
     }
 }
