@@ -3,7 +3,9 @@
 use std::path::Path;
 use std::rc::Rc;
 
-use gpu::{Contestant, Context, Cublas, CublasLt, Elements, ExternalGemm, Samples, Timing, alternate};
+use gpu::{
+    Contestant, Context, Cublas, CublasLt, Elements, ExternalGemm, Samples, Timing, alternate,
+};
 use half::bf16;
 use harness::table::{plural, table};
 use harness::{
@@ -131,7 +133,8 @@ struct Opponents {
 
 impl Opponents {
     fn new(gpu: &Context, beside: Option<&Path>) -> Result<Self> {
-        let open = |file: &Path| Ok::<_, Error>((library_name(file), ExternalGemm::open(gpu, file)?));
+        let open =
+            |file: &Path| Ok::<_, Error>((library_name(file), ExternalGemm::open(gpu, file)?));
         Ok(Self {
             cublas: Cublas::new(gpu)?,
             other: beside.map(open).transpose()?,

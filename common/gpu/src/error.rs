@@ -210,7 +210,9 @@ pub enum GpuError {
         reason: String,
     },
     /// A third-party library failed.
-    #[error("`gemm_bf16_tn` returned {code} for M, N, K = {size:?}: see what this library says of the code")]
+    #[error(
+        "`gemm_bf16_tn` returned {code} for M, N, K = {size:?}: see what this library says of the code"
+    )]
     ExternalGemmFailed {
         /// What it returned.
         code: i32,

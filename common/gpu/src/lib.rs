@@ -44,6 +44,8 @@ mod driver;
 #[cfg(not(target_family = "wasm"))]
 mod dynamic;
 #[cfg(not(target_family = "wasm"))]
+mod external_gemm;
+#[cfg(not(target_family = "wasm"))]
 mod graph;
 #[cfg(not(target_family = "wasm"))]
 mod headers;
@@ -57,8 +59,6 @@ mod memory;
 mod module;
 #[cfg(not(target_family = "wasm"))]
 mod nvrtc;
-#[cfg(not(target_family = "wasm"))]
-mod external_gemm;
 #[cfg(not(target_family = "wasm"))]
 mod params;
 #[cfg(not(target_family = "wasm"))]
@@ -82,6 +82,8 @@ pub use cublaslt::CublasLt;
 pub use device::{Context, devices};
 pub use error::GpuError;
 #[cfg(not(target_family = "wasm"))]
+pub use external_gemm::ExternalGemm;
+#[cfg(not(target_family = "wasm"))]
 pub use kernel_names::kernels_of;
 #[cfg(not(target_family = "wasm"))]
 pub use memory::Buffer;
@@ -89,8 +91,6 @@ pub use memory::Buffer;
 pub use module::{Function, Module};
 #[cfg(not(target_family = "wasm"))]
 pub use nvrtc::Nvrtc;
-#[cfg(not(target_family = "wasm"))]
-pub use external_gemm::ExternalGemm;
 pub use plain::{
     Compiled, Contestant, DeviceInfo, Element, Elements, Fill, KernelArg, LaunchConfig, Range,
     Samples, Swizzle, Telemetry, TensorMap, Timing, TranslationUnit,

@@ -230,7 +230,9 @@ impl<'a> LaunchResults<'a> {
                 // Both run without the sanitizer, under which a library's wait loop may store another number of bytes.
                 Ok(stale) => match trial.launch_on_result(&launch.on, one.c.clone()) {
                     Ok(again) if !again.verification.ok() => OnStaleC::WrongOnResult,
-                    Ok(again) if stored(trial, &again) < stored(trial, &stale) => OnStaleC::StoresLess,
+                    Ok(again) if stored(trial, &again) < stored(trial, &stale) => {
+                        OnStaleC::StoresLess
+                    }
                     Ok(_) => return None,
                     Err(_) => OnStaleC::FailsOnResult,
                 },
