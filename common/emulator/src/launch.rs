@@ -123,13 +123,13 @@ pub struct Options {
     pub simd: Simd,
     /// Record the patterns of addresses that warps access.
     pub patterns: bool,
-    /// Record the factors of f16 matrix products.
+    /// Record the factors of f16 matrix products; in WebAssembly, none.
     pub factors: bool,
     /// Record how early asynchronous copies were issued. It requires `sanitize`, whose vector clocks know which
-    /// products are ordered before an issue.
+    /// products are ordered before an issue. In WebAssembly, none.
     pub lookahead: bool,
     /// Count the bytes that threads load from shared memory and have stored there themselves. It requires `sanitize`, which knows
-    /// the last store.
+    /// the last store. In WebAssembly, none.
     pub own_loads: bool,
     /// Record the instructions that the warps of these blocks execute.
     pub trace: Option<TraceRequest>,

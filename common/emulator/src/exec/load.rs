@@ -47,7 +47,7 @@ impl Warp {
         {
             cx.profiler.shared(request, &addresses, mask);
             if SANITIZE {
-                if cx.machine.options.own_loads {
+                if !cfg!(target_family = "wasm") && cx.machine.options.own_loads {
                     let site = |lane| self.site(op, lane);
                     lanes(mask).for_each(|lane| cx.note_own(addresses[lane], bytes, site(lane)));
                 }

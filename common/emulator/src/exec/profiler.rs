@@ -114,6 +114,12 @@ impl Request {
 }
 
 impl Profiler {
+    /// Whether the factors of matrix products are kept. The book's pages never ask for them, so their module does without.
+    #[inline(always)]
+    pub fn keeps_factors(&self) -> bool {
+        !cfg!(target_family = "wasm") && self.factors.is_some()
+    }
+
     pub fn new(ops: usize, slots: usize, options: &Options) -> Self {
         let (trace, snapshot) = (options.trace.as_ref(), options.snapshot.as_ref());
         let is_traced = trace.is_some() || snapshot.is_some();

@@ -34,7 +34,8 @@ impl Execution<'_> {
     /// A thread loads from shared memory: counts what it has stored there itself, if requested.
     #[inline(always)]
     pub fn note_own(&mut self, address: u32, bytes: u32, by: Site) {
-        if self.machine.options.own_loads
+        if !cfg!(target_family = "wasm")
+            && self.machine.options.own_loads
             && let Some(shadow) = &self.block.shadow
         {
             self.profiler.own_loads += u64::from(shadow.own(address, bytes, by));

@@ -235,7 +235,7 @@ impl Warp {
                         }
                         MatrixOp::Mma(mma) => {
                             self.note_product(cx);
-                            if cx.profiler.factors.is_some()
+                            if cx.profiler.keeps_factors()
                                 && let Some(factors) = self.mma_factors(mma)
                             {
                                 self.keep_factors(pc as usize, factors, cx);

@@ -249,7 +249,7 @@ impl Warp {
                 issued.operands = read.map(|()| operands);
             }
             if let Some(operands) = &issued.operands {
-                if cx.profiler.factors.is_some() {
+                if cx.profiler.keeps_factors() {
                     kept.extend(
                         self.wgmma_factors(wgmma, operands)
                             .map(|of| (issued.op, of)),
