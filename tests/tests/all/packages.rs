@@ -134,6 +134,7 @@ fn ci_runs_again_what_looks_for_a_compiler() {
         ("common/problem", "problem"),
         ("calibration/tests", "calibration"),
         ("course/grader/src", "grader"),
+        ("book/labs", "labs"),
     ] {
         for file in files(&root().join(folder), ".rs") {
             let only_mentions = ["availability_tests.rs", "programs.rs", "sandbox/mod.rs"];

@@ -73,8 +73,9 @@ fn sanitize_finds_nothing_in_any_kernel() {
 #[test]
 #[ignore = "long; `cargo test -- --include-ignored` runs it"]
 fn sanitize_finds_nothing_in_any_kernel_and_order() {
+    let is_whole = std::env::var_os("GEMM_WHOLE_SUITE").is_some();
     rungs().par_iter().for_each(|rung| {
-        for kernel in choices(rung) {
+        for (number, kernel) in choices(rung).into_iter().enumerate() {
             // The third size uses every ring of stages more than once.
             for size in ["1", "200x136x72", "64x64x600"] {
                 sound(rung, &kernel, size, "11");
@@ -84,11 +85,12 @@ fn sanitize_finds_nothing_in_any_kernel_and_order() {
                 let (m, n) = word.split_once('x')?;
                 Some((m.parse::<u32>().ok()?, n.parse::<u32>().ok()?))
             });
-            // In three steps half of a tile is stored, and the rest at the end.
-            for (k, (m, n)) in [8, 136]
-                .into_iter()
-                .flat_map(|k| tile.map(|tile| (k, tile)))
-            {
+            // In three steps half of a tile is stored, and the rest at the end. Without `GEMM_WHOLE_SUITE=1`, tiles take turns.
+            let depths = match is_whole {
+                true => &[8, 136][..],
+                false => &[8, 136][number % 2..][..1],
+            };
+            for (k, (m, n)) in depths.iter().flat_map(|k| tile.map(|tile| (k, tile))) {
                 sound(rung, &kernel, &format!("{}x{}x{k}", 17 * m, 8 * n), "1");
             }
         }
@@ -258,7 +260,7 @@ fn every_rung_from_06_on_has_a_clock_log() {
                 "--device",
                 "emulator",
                 "--size",
-                "256x512x512",
+                "256x256x512",
             ])
             .output()
             .expect("the ladder");

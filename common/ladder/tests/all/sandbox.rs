@@ -394,7 +394,7 @@ fn a_long_log_is_cut_and_a_long_source_refused() {
     assert!(said.contains("NUL"), "{said}");
 }
 
-/// The sandbox changes no bit of any kernel here.
+/// The sandbox changes no bit of any kernel here. Without `GEMM_WHOLE_SUITE=1`, one tile of every other folder is compiled.
 #[test]
 fn ptx_is_the_same_with_and_without_the_lock() {
     let Some(locked) = locked(Limits::default()) else {
@@ -403,13 +403,14 @@ fn ptx_is_the_same_with_and_without_the_lock() {
     let open = Nvrtc::find().expect("the lock has one");
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let is_whole = std::env::var_os("GEMM_WHOLE_SUITE").is_some();
-    let mut compared = 0;
+    let (mut compared, mut folders) = (0, 0);
     for folder in ["rungs", "course/assignments", "book/labs"] {
         for folder in fs::read_dir(root.join(folder)).expect("a folder").flatten() {
             for folder in [folder.path(), folder.path().join("solution")] {
                 let mut kernels = KernelOnDisk::in_folder(&folder).unwrap_or_default();
+                folders += usize::from(!kernels.is_empty());
                 if !is_whole {
-                    kernels.truncate(1); // one tile of each folder
+                    kernels.truncate(folders % 2);
                 }
                 for kernel in kernels {
                     let kernel = kernel.kernel();
