@@ -1,4 +1,4 @@
-//! Barriers of a block that some of its warps may not reach.
+//! Barriers of a block that some of its warps may not reach, and those of a warp.
 use emulator::{Instruction, InstructionKind};
 use harness::{Launched, Trial};
 
@@ -20,6 +20,17 @@ pub fn of_some_warps(trial: &Trial, one: &Launched) -> Option<String> {
     Some(format!(
         "perhaps not every warp reaches this barrier: the launch has {warps} warps, which execute it {count} times: {line}"
     ))
+}
+
+/// How often a warp waits for its own lanes, at `__syncwarp()`, on average over the launch's warps: where a warp copies for itself, that is
+/// its barrier.
+pub fn of_own_lanes(trial: &Trial, one: &Launched) -> f64 {
+    let all = trial.instructions().iter().zip(&one.run.counters);
+    let of_a_warp = all.filter(|(of, _)| matches!(of.kind, InstructionKind::WarpBarrier));
+    let executed: u64 = of_a_warp.map(|(_, counters)| counters.executions).sum();
+    // Each warp executes the first instruction once.
+    let warps = one.run.counters.first().map_or(1, |first| first.executions);
+    executed as f64 / warps.max(1) as f64
 }
 
 /// Whether it is `__syncthreads()`: `bar.sync 0`.

@@ -15,7 +15,7 @@ use super::launches::LaunchResults;
 use super::mechanism::stores_globally;
 use super::plan::{Class, PlannedLaunch};
 use super::rubric::AssignmentKind;
-use super::{dead, own_slots, quote, shared_values};
+use super::{dead, own_slots, quote, shared_values, stored_as_f16};
 
 /// Bounds on one effect, for each launch.
 #[derive(Debug, Deserialize)]
@@ -379,6 +379,7 @@ pub fn judge<'a>(all: &LaunchResults<'a>, judged: &mut Judged<'a>) {
                 && let Some((launch, what)) = shared_values::missed(budget, all)
                     .or_else(|| dead::missed(budget, all))
                     .or_else(|| own_slots::missed(budget, all))
+                    .or_else(|| stored_as_f16::missed(budget, all))
             {
                 judged.credit = 0.0;
                 judged.complain(all, launch, &what, &budget.hint, "another-way");

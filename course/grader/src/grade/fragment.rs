@@ -31,10 +31,12 @@ pub fn wrong(launched: &Launched, instructions: &[Instruction], step: u32) -> Op
     let found = all.iter().find_map(|factors| {
         let instruction = instructions.get(factors.instruction)?;
         let by_wgmma = matches!(instruction.kind, InstructionKind::Wgmma(_));
-        let a = Operand::of(factors, &labels, 'A', (by_ldmatrix & 1 != 0, step));
+        let mut a = Operand::of(factors, &labels, 'A', (by_ldmatrix & 1 != 0, step));
         let mut b = Operand::of(factors, &labels, 'B', (by_ldmatrix & 2 != 0, step));
         if a.first_wrong(&labels, by_wgmma).is_none() {
             b.begins_at = a.first().map(|(_, k)| k);
+        } else if by_wgmma && b.first_wrong(&labels, by_wgmma).is_none() {
+            a.begins_at = b.first().map(|(k, _)| k);
         }
         let empty = || a.empty_half().or_else(|| b.empty_half());
         let unknown = || {
@@ -74,7 +76,7 @@ struct Operand {
     /// Elements of a step along K.
     step: u32,
     columns: usize,
-    /// The k at which B has to begin, if A is right: where that does.
+    /// The k at which this operand has to begin, if the other one is right: where that does.
     begins_at: Option<u32>,
     /// In row-major order.
     held: Vec<Option<Element>>,
@@ -111,7 +113,9 @@ impl Operand {
     /// The first element of the block that the operand's first entry belongs to; a block begins at a multiple of eight.
     fn first(&self) -> Option<(u32, u32)> {
         match (self.name, self.held.first().copied().flatten()?) {
-            ('A', Element::A(row, column)) => Some((row / 8 * 8, column / 8 * 8)),
+            ('A', Element::A(row, column)) => {
+                Some((row / 8 * 8, self.begins_at.unwrap_or(column / 8 * 8)))
+            }
             ('B', Element::B(k, column)) => {
                 let rows = (self.held.len() / self.columns.max(1)) as u32;
                 let begins_at = self.begins_at.filter(|at| (*at..at + rows).contains(&k));

@@ -373,6 +373,9 @@ fn trial(trials: &Trials, launch: &PlannedLaunch) -> Result<Result<Trial, Compla
                 Error::Ptx { error, .. } if error.to_string().contains("requires .target") => {
                     "README.md says for which architecture this assignment is compiled: which instruction of that one does the same?"
                 }
+                Error::BadLaunch { why, .. } if why.contains("shared bytes") => {
+                    "how many stages, or how large a tile, fit into a block's shared memory?"
+                }
                 Error::Ptx { .. } => {
                     "the line contains inline PTX, or calls a function that does: compare its modifiers and operands with \
                      the PTX ISA, and with the assignment's kernel.cu"

@@ -20,6 +20,7 @@
 //! | `sectors` | does a warp load a sector again? |
 //! | `turns` | do lanes that would conflict take turns? |
 //! | `budget` | what may and must a kernel do, with whatever instructions? |
+//! | `stored_as_f16` | are operands f32 in shared memory? |
 //! | `own_slots` | do threads exchange values through shared memory? |
 //! | `shared_values` | do the values that are multiplied or moved come from shared memory? |
 //! | `dead` | which accesses to shared memory does C not depend on? |
@@ -87,6 +88,7 @@ mod sanitizer;
 mod sectors;
 mod see;
 mod shared_values;
+mod stored_as_f16;
 pub(crate) mod text;
 mod turns;
 mod values;
@@ -111,7 +113,7 @@ const NO_MISTAKE: &str = "none-of-these";
 
 /// The version of the rules, part of every grade: raised whenever the same kernel might get other points, or other
 /// sizes.
-pub const VERSION: &str = "26";
+pub const VERSION: &str = "27";
 
 /// What a child process has to grade; it prints a `results.json`.
 #[derive(Clone, Debug)]

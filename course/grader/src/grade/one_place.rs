@@ -11,7 +11,7 @@ use super::quote;
 use super::rubric::AssignmentKind;
 
 /// How many of a block's warp instructions are examined: the copies of the first step are among the first.
-const STEPS: usize = 1 << 13;
+pub const STEPS: usize = 1 << 13;
 
 /// What was stored last at an address: by which warp and lane, by which instruction.
 #[derive(Clone, Copy)]
@@ -115,7 +115,7 @@ fn collision(trial: &Trial, done: &Launched, snapshot: &Snapshot) -> Option<(u32
 }
 
 /// The elements in a stored value, an f32 or f16s, and how many bytes after its beginning.
-fn elements(value: u64, bytes: u32, labels: &Labels) -> Vec<(u32, Element)> {
+pub fn elements(value: u64, bytes: u32, labels: &Labels) -> Vec<(u32, Element)> {
     let float = f32::from_bits(value as u32);
     let as_half = half::f16::from_f32(float);
     let is_exact = bytes == 4 && as_half.to_f32() == float;

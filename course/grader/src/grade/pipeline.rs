@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use emulator::{CopyLead, Swizzle};
 use harness::Launched;
 
-use super::groups;
 use super::judge::Judged;
 use super::launches::LaunchResults;
 use super::plan::{Class, PlannedLaunch, SMS};
 use super::rubric::{Measure, What};
+use super::{barriers, groups};
 
 /// Bytes of an element.
 const ELEMENT: u32 = 2;
@@ -196,16 +196,26 @@ pub fn block_barriers<'a>(measure: &Measure, all: &LaunchResults<'a>, judged: &m
                 *most = lead;
             }
         }
+        let own = match measure.what {
+            What::BarriersPerStep => barriers::of_own_lanes(all.trial(launch), one),
+            _ => 0.0,
+        };
         let waits = multiplying().map(|lead| {
             let copies = copying.get(&lead.block).filter(|of| of.warp == lead.warp);
             let free = copies.map_or(0, |of| of.copies_for_others);
             lead.barriers + lead.waits_for_warps.saturating_sub(free)
         });
-        let most = waits.max().unwrap_or_default() as f64;
-        let most = most / (tiles_of_a_block.max(1) * of_a_tile) as f64;
-        let words = format!(
+        let [most, own] = [waits.max().unwrap_or_default() as f64, own]
+            .map(|waits| waits / (tiles_of_a_block.max(1) * of_a_tile) as f64);
+        let mut words = format!(
             "a warp that multiplies waits {most:.2} times per {unit} for other warps, at barriers and mbarriers"
         );
+        // A warp that does not wait for others copies its operands itself, and its lanes wait for each other.
+        let own = if most < 1.0 { own } else { 0.0 };
+        if own > 0.0 {
+            words += &format!(", and {own:.2} times for its own lanes");
+        }
+        let most = most + own;
         judged.measured(measure, all, launch, (most, words), mistake);
     }
 }

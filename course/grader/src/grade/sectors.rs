@@ -7,18 +7,23 @@ use super::budget;
 use super::judge::Judged;
 use super::launches::LaunchResults;
 use super::mechanism::stores_globally;
-use super::plan::Class;
+use super::plan::{Class, PlannedLaunch};
 use super::rubric::Measure;
 
 /// Sectors of a line of global memory, a bit each.
 const SECTORS: u32 = 4;
 
 /// How often a warp loads each of its sectors, on average over the warps of a block. Unlike a number of sectors per tile, it does not
-/// depend on how many warps share a tile of C. Counted in small launches, in which a persistent block computes one tile.
+/// depend on how many warps share a tile of C. Counted in small launches, in which a persistent block computes one tile, and in those of many
+/// tiles if blocks are not persistent.
 pub fn loads_per_sector<'a>(measure: &Measure, all: &LaunchResults<'a>, judged: &mut Judged<'a>) {
-    let is_small = |class| matches!(class, Class::Public | Class::EveryTile);
+    let is_it = |launch: &PlannedLaunch| match launch.class {
+        Class::Public | Class::EveryTile => true,
+        Class::Many(_) => !all.trial(launch).is_persistent(),
+        _ => false,
+    };
     let right = all.done.iter().filter(|(_, one)| one.verification.ok());
-    for (launch, _) in right.filter(|(launch, _)| is_small(launch.class)) {
+    for (launch, _) in right.filter(|(launch, _)| is_it(launch)) {
         let trial = all.trial(launch);
         // It has ended without an error before.
         let Ok(traced) = trial.launch_one_cluster(&launch.on, launch.on.seed) else {

@@ -15,10 +15,16 @@ const PIPELINE_STATE: u64 = 8;
 /// Whether each tile's block keeps within its bytes; says how many the first has.
 pub fn judge<'a>(all: &LaunchResults<'a>, judged: &mut Judged<'a>) {
     for (index, (launch, one)) in all.done.iter().enumerate() {
-        let barriers = MBARRIER * u64::from(one.run.mbarriers.min(FREE_MBARRIERS));
-        let bytes = all.trial(launch).shared_bytes().saturating_sub(barriers);
         let tile = all.rubric.tile[launch.tile];
         let allowed = tile.shared_bytes;
+        // A kernel may initialize an mbarrier only at some sizes, but declares it for all. The bytes of more could be padding at the other
+        // sizes, and where no shared memory is allowed, those of one could be room for data.
+        let alike = all.done.iter().filter(|(of, _)| of.tile == launch.tile);
+        let most = alike.map(|(_, one)| one.run.mbarriers).max();
+        let here = one.run.mbarriers;
+        let mbarriers = most.unwrap_or(here).min(here + u32::from(allowed > 0));
+        let barriers = MBARRIER * u64::from(mbarriers.min(FREE_MBARRIERS));
+        let bytes = all.trial(launch).shared_bytes().saturating_sub(barriers);
         // Where no shared memory is allowed, no pipeline has anything to copy to; mbarriers are free as everywhere.
         let state = if barriers > 0 && allowed > 0 {
             PIPELINE_STATE
