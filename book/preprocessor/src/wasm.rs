@@ -177,7 +177,7 @@ fn compile(root: &Path) -> Result<PathBuf> {
         }
         None if !has_target() => bail!(
             "the compiler has no {TARGET}: `rustup target add {TARGET}`, or name a folder with Debian's packages in \
-             GEMM_WASM_TOOLCHAIN (CONTRIBUTING.md, \"Make the engine of the pages\")"
+             GEMM_WASM_TOOLCHAIN (CONTRIBUTING.md, \"Build the engine of the pages\")"
         ),
         None => {}
     }
